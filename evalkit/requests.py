@@ -1,0 +1,257 @@
+"""What a model is asked and how it answers: examples, the six request kinds, their responses, the adapter protocol.
+
+A task turns each `Example` into one request of a kind that the model supports; an adapter turns requests into responses of
+the same kind, in the same order, with the same ids. Requests carry the example's inputs, never its references.
+
+    kind       asks for                                                       answered by
+    generate   text that continues a prompt                                   GPT, T5
+    score      log-probability of given continuations of a context            GPT, T5
+    rolling    log-probability of a whole text, in windows                    GPT (BERT: pseudo-log-likelihood)
+    label      one tag a token (NER, CWS)                                     BERT; T5 and GPT by text
+    span       a span of a context, or no answer (extractive QA)              BERT; T5 and GPT by text
+    classify   one of several classes                                         BERT; T5 and GPT by text
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Protocol, TypeAlias
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Example:
+    """One row of a task, in the form that its kind defines."""
+
+    id: str
+    """Unique within the split."""
+    inputs: Mapping[str, Any]
+    """What a model may see, by field name, e.g. ``source`` or ``question`` and ``context``."""
+    references: tuple[Any, ...]
+    """The acceptable answers, in the form that the kind's metrics take; empty where the kind allows it."""
+    cluster: str | None = None
+    """Paragraph, document or article that the example comes from; intervals resample clusters where this is given."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GenerateRequest:
+    """Asks for text that continues a prompt, greedily unless the adapter is told otherwise."""
+
+    kind: ClassVar[str] = "generate"
+    example_id: str
+    inputs: Mapping[str, Any] = field(default_factory=dict)
+    """The example's inputs, for systems that do not read prompts."""
+    prompt: str = ""
+    stop: tuple[str, ...] = ()
+    """Texts that end the answer; the answer does not contain them."""
+    max_new_tokens: int = 256
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScoreRequest:
+    """Asks for the log-probability of each continuation given the context."""
+
+    kind: ClassVar[str] = "score"
+    example_id: str
+    inputs: Mapping[str, Any] = field(default_factory=dict)
+    context: str = ""
+    continuations: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RollingRequest:
+    """Asks for the log-probability of a whole text, every token scored once."""
+
+    kind: ClassVar[str] = "rolling"
+    example_id: str
+    inputs: Mapping[str, Any] = field(default_factory=dict)
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabelRequest:
+    """Asks for one tag a token."""
+
+    kind: ClassVar[str] = "label"
+    example_id: str
+    inputs: Mapping[str, Any] = field(default_factory=dict)
+    tokens: tuple[str, ...] = ()
+    labels: tuple[str, ...] = ()
+    """Tags that the task knows; empty where any tag is allowed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpanRequest:
+    """Asks for the span of a context that answers a question, or for no answer."""
+
+    kind: ClassVar[str] = "span"
+    example_id: str
+    inputs: Mapping[str, Any] = field(default_factory=dict)
+    question: str = ""
+    context: str = ""
+    allows_no_answer: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClassifyRequest:
+    """Asks for one of several classes."""
+
+    kind: ClassVar[str] = "classify"
+    example_id: str
+    inputs: Mapping[str, Any] = field(default_factory=dict)
+    text: str = ""
+    text_pair: str | None = None
+    labels: tuple[str, ...] = ()
+
+
+Request: TypeAlias = GenerateRequest | ScoreRequest | RollingRequest | LabelRequest | SpanRequest | ClassifyRequest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GenerateResponse:
+    """Generated text, without prompt and stop text."""
+
+    example_id: str
+    text: str | None
+    """None where the system gave no answer for this example; '' is an (empty) answer."""
+    token_count: int | None = None
+    truncated: bool = False
+    """Whether the prompt did not fit and was cut, or the answer ran into its length limit."""
+    error: str | None = None
+    """Why the example could not be answered; such an example is counted as failed and left unscored."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScoreResponse:
+    """Natural-log probability and token count of each continuation."""
+
+    example_id: str
+    logprobs_nats: tuple[float, ...]
+    token_counts: tuple[int, ...] = ()
+    is_greedy: tuple[bool, ...] = ()
+    truncated: bool = False
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RollingResponse:
+    """Summed natural-log probability of a text and the number of tokens that were scored."""
+
+    example_id: str
+    logprob_nats: float
+    token_count: int
+    truncated: bool = False
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabelResponse:
+    """One tag for each token of the request."""
+
+    example_id: str
+    labels: tuple[str, ...] | None
+    truncated: bool = False
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpanResponse:
+    """The answer text; '' means no answer, None means that the system did not answer."""
+
+    example_id: str
+    text: str | None
+    start: int | None = None
+    """Character offset of the answer in the context, if the model knows it."""
+    no_answer_probability: float | None = None
+    truncated: bool = False
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClassifyResponse:
+    """The chosen class, with probabilities in the order of the request's labels if the model has them."""
+
+    example_id: str
+    label: str | None
+    probabilities: tuple[float, ...] | None = None
+    truncated: bool = False
+    error: str | None = None
+
+
+Response: TypeAlias = (
+    GenerateResponse | ScoreResponse | RollingResponse | LabelResponse | SpanResponse | ClassifyResponse
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A question-answering prediction with the probability that there is no answer (SQuAD 2.0's na_prob)."""
+
+    text: str | None
+    """'' means no answer; None means that no prediction was given."""
+    no_answer_probability: float | None = None
+
+
+REQUEST_KINDS: tuple[str, ...] = ("generate", "score", "rolling", "label", "span", "classify")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelInfo:
+    """What a run records about the model that answered."""
+
+    ref: str
+    """The reference as the user wrote it."""
+    name: str
+    """Short name for tables and folder names."""
+    digest: str
+    """Digest of whatever determines the answers: weights and configuration, the predictions file, a baseline's version."""
+    family: str
+    """``gpt``, ``bert``, ``t5``, ``predictions``, ``baseline``."""
+    parameters: int | None = None
+    tokens_seen: int | None = None
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskContext:
+    """What an adapter may know about a task before the first request."""
+
+    task: str
+    kind: str
+    """The task kind: mt, summarization, qa, ner, cws, lm or classification."""
+    language: str
+    """Language of the answers, ISO 639-1."""
+    example_ids: tuple[str, ...]
+    """All ids of the split in file order, also those that this run leaves out: line-aligned files are checked against it."""
+    request_kind: str
+    """The one kind that all requests of this run have."""
+    training: Callable[[], Iterable[Example]]
+    """Opens the training split; raises `MissingResourceError` where the task has none."""
+    examples: Callable[[], Iterable[Example]]
+    """All examples of the split in file order, references included: for checks such as CoNLL tokens, never for answers."""
+    lexicon: Callable[[], frozenset[str]]
+    """The training words of a segmentation task; raises `MissingResourceError` where there are none."""
+
+
+class ModelAdapter(Protocol):
+    """A model behind one interface. Padding, batching, truncation and devices are its own business."""
+
+    @property
+    def info(self) -> ModelInfo:
+        """What the record says about this model."""
+        ...
+
+    @property
+    def supports(self) -> frozenset[str]:
+        """The request kinds that this model can answer."""
+        ...
+
+    def prepare(self, context: TaskContext) -> tuple[str, ...]:
+        """Check and load what the task needs, before any request is answered.
+
+        Returns:
+            Warnings, one line each: things a user should know though the run can go on.
+        """
+        ...
+
+    def answer(self, requests: Sequence[Request]) -> Iterator[Response]:
+        """Answer every request, in order, with the same ids, as soon as each is known."""
+        ...

@@ -1,0 +1,1 @@
+"""The GPT, BERT and T5 of evalkit: PyTorch only, one family a file."""
