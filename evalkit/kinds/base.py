@@ -1,0 +1,139 @@
+"""What a task kind is: how rows become examples, examples become requests, responses become predictions.
+
+A kind knows its fields, its default prompt and metrics, and nothing of files, models or statistics. `KINDS` in the package's
+`__init__` lists all of them.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any, ClassVar
+
+from evalkit.errors import InvalidInputError
+from evalkit.metrics.base import AnyMetric
+from evalkit.requests import Example, GenerateRequest, Request, Response
+from evalkit.spec import Row, TaskSpec
+
+
+class Kind(ABC):
+    """One of the seven task kinds."""
+
+    name: ClassVar[str]
+    """mt, summarization, qa, ner, cws, lm or classification."""
+    required: ClassVar[Mapping[str, str]]
+    """Fields that each row must have, with what they hold."""
+    optional: ClassVar[Mapping[str, str]] = {}
+    """Further fields that a row may have; every kind also takes ``id`` and ``cluster``."""
+    requests: ClassVar[tuple[str, ...]]
+    """Request kinds in order of preference; the first is the kind's own form."""
+    shows: ClassVar[tuple[str, ...]]
+    """Inputs that a template may use."""
+
+    @abstractmethod
+    def example(self, row: Row, example_id: str) -> Example:
+        """Turn a row into an example.
+
+        Raises:
+            InvalidInputError: A field has the wrong form; says which, and what was expected.
+        """
+
+    @abstractmethod
+    def request(self, task: TaskSpec, example: Example, request_kind: str, prompt: str) -> Request:
+        """Ask for the example's answer by a request of the given kind.
+
+        Args:
+            task: The task, for labels and limits.
+            example: The example to ask for.
+            request_kind: One of the task's request kinds.
+            prompt: The rendered prompt, shots included; '' where the request kind shows none.
+        """
+
+    @abstractmethod
+    def prediction(self, task: TaskSpec, example: Example, response: Response) -> Any:
+        """Turn a response into what the kind's metrics take."""
+
+    @abstractmethod
+    def default_metrics(self, language: str) -> tuple[AnyMetric, ...]:
+        """The metrics of a task that names none, main one first."""
+
+    @abstractmethod
+    def default_prompt(self, language: str, source_language: str | None) -> str:
+        """The template of a task that has none."""
+
+    @property
+    @abstractmethod
+    def default_answer(self) -> str:
+        """The template of a solved example's answer."""
+
+    def answer_fields(self, example: Example) -> Mapping[str, Any]:
+        """What the answer template may use besides the inputs."""
+        return {"references": example.references}
+
+    def complete(self, task: TaskSpec) -> TaskSpec:
+        """Fill what the task leaves to its kind: metrics, request kinds, prompt and answer templates."""
+        return replace(
+            task,
+            metrics=task.metrics or self.default_metrics(task.language),
+            requests=task.requests or self.requests,
+            prompt=task.prompt or self.default_prompt(task.language, task.source_language),
+            answer=task.answer or self.default_answer,
+        )
+
+
+def text_field(row: Row, name: str) -> str:
+    """The text in a field of a row.
+
+    Raises:
+        InvalidInputError: The field is missing or holds no text.
+    """
+    if name not in row:
+        raise InvalidInputError(f"no field {name!r}; found {', '.join(map(repr, row)) or 'none'}")
+    value = row[name]
+    if not isinstance(value, str):
+        raise InvalidInputError(f"field {name!r} is {type(value).__name__} {value!r:.40}; expected text")
+    return value
+
+
+def list_field(row: Row, name: str) -> tuple[str, ...]:
+    """The texts in a field of a row; one bare text counts as a list of one.
+
+    Raises:
+        InvalidInputError: The field is missing, or holds something else than texts.
+    """
+    if name not in row:
+        raise InvalidInputError(f"no field {name!r}; found {', '.join(map(repr, row)) or 'none'}")
+    value = row[name]
+    if isinstance(value, str):
+        return (value,)
+    if not isinstance(value, Iterable):
+        raise InvalidInputError(f"field {name!r} is {type(value).__name__}; expected a text or a list of texts")
+    items = tuple(value)
+    for item in items:
+        if not isinstance(item, str):
+            raise InvalidInputError(f"field {name!r} holds {item!r:.40}; expected texts")
+    return items
+
+
+def cluster_field(row: Row) -> str | None:
+    """The cluster of a row, as text; None where it has none."""
+    value = row.get("cluster")
+    return None if value is None else str(value)
+
+
+def generate_request(task: TaskSpec, example: Example, prompt: str) -> GenerateRequest:
+    """A request for generated text with the task's stop texts and limit."""
+    return GenerateRequest(
+        example_id=example.id,
+        inputs=example.inputs,
+        prompt=prompt,
+        stop=task.stop,
+        max_new_tokens=task.max_new_tokens,
+    )
+
+
+def unexpected(response: Response, kind: str) -> InvalidInputError:
+    """The error for a response of a kind that the task kind cannot read."""
+    return InvalidInputError(f"example {response.example_id!r}: a {kind} task cannot read a {type(response).__name__}")
+
