@@ -1,6 +1,6 @@
 """Sentence and word tokens as nltk gives them, which need nltk's English punkt_tab data.
 
-Some official scorers call `nltk.word_tokenize` or `nltk.sent_tokenize`. The rules come with nltk, its sentence model does not.
+Some official scorers call `nltk.word_tokenize` or `nltk.sent_tokenize`: the rules come with nltk, its model does not.
 """
 
 from __future__ import annotations
