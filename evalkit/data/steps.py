@@ -1,0 +1,128 @@
+"""What may be done with rows of any format before they become examples: splitting, joining, grouping."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import accumulate
+from typing import Any
+
+from evalkit.data.fields import LIST_FIELDS
+from evalkit.data.located import Located
+from evalkit.data.options import named, option
+from evalkit.errors import DataError, InvalidInputError, UnknownNameError
+from evalkit.spec import Row
+
+STEPS: Mapping[str, str] = {
+    "split_by": "field whose hash decides the split of a row, so that equal values never fall into two splits",
+    "split_shares": "share of each split, e.g. {dev = 0.05, test = 0.1, train = 0.85}; goes with split_by",
+    "join": "separator for each field that holds a list but should be one text, e.g. {document = ' '}",
+    "group_by": "field whose equal values make one row with several references, in the order of first sight",
+}
+"""Options that go with every format, in the order in which they are applied, and what they mean."""
+
+_HASH_BYTES = 6
+"""48 bits are exact in a float, so that no text falls on 1."""
+
+
+def apply_steps(rows: Iterator[Located], options: Mapping[str, Any], split: str | None) -> Iterator[Located]:
+    """Apply the steps that the options name.
+
+    Raises:
+        InvalidInputError: An option has a wrong value.
+        UnknownNameError: The split has no share.
+    """
+    if "split_by" in options or "split_shares" in options:
+        rows = _of_split(rows, _field(options, "split_by"), _bounds(options), split or "")
+    separators = named(options, "join", str, "a table of field and separator")
+    if separators:
+        rows = (_joined(located, separators) for located in rows)
+    if "group_by" in options:
+        rows = _grouped(rows, _field(options, "group_by"))
+    return rows
+
+
+def _field(options: Mapping[str, Any], name: str) -> str:
+    field = option(options, name, "")
+    if not field:
+        raise InvalidInputError(f"option {name!r} is missing; expected the name of a field")
+    return field
+
+
+def _bounds(options: Mapping[str, Any]) -> dict[str, tuple[float, float]]:
+    """The stretch of [0, 1) that belongs to each split; splits are laid out by name, so that their order in a file is free."""
+    shares = named(options, "split_shares", int | float, "a table of split and share")
+    if not shares or min(shares.values()) <= 0 or not math.isclose(sum(shares.values()), 1.0, abs_tol=1e-9):
+        raise InvalidInputError(f"option 'split_shares' is {dict(shares)!r}; expected shares above 0 that add up to 1")
+    names = sorted(shares)
+    ends = [*accumulate(shares[name] for name in names)]
+    ends[-1] = 1.0
+    return dict(zip(names, zip([0.0, *ends], ends, strict=False), strict=True))
+
+
+def _of_split(
+    rows: Iterable[Located], field: str, bounds: Mapping[str, tuple[float, float]], split: str
+) -> Iterator[Located]:
+    if split not in bounds:
+        raise UnknownNameError("split", split, bounds)
+    low, high = bounds[split]
+    return (located for located in rows if low <= _position(_text(located, field, "split_by")) < high)
+
+
+def _position(text: str) -> float:
+    """Where a text falls in [0, 1): the same in every process, on every machine."""
+    digest = hashlib.sha256(text.encode("utf-8")).digest()
+    return int.from_bytes(digest[:_HASH_BYTES], "big") / (1 << 8 * _HASH_BYTES)
+
+
+def _joined(located: Located, separators: Mapping[str, str]) -> Located:
+    row = dict(located.row)
+    for field, separator in separators.items():
+        parts = _present(located, field, "join")
+        if isinstance(parts, str):
+            continue
+        if not isinstance(parts, list | tuple) or not all(isinstance(part, str) for part in parts):
+            raise DataError(
+                located.path, f"field {field!r} is {parts!r:.40}; expected a list of texts to join", located.line
+            )
+        row[field] = separator.join(parts)
+    return located._replace(row=row)
+
+
+def _grouped(rows: Iterable[Located], field: str) -> Iterator[Located]:
+    groups: dict[str, Located] = {}
+    for located in rows:
+        key = _text(located, field, "group_by")
+        group = groups.get(key)
+        if group is None:
+            groups[key] = located._replace(row=_with_lists(located.row))
+            continue
+        for name in LIST_FIELDS.intersection(group.row, located.row):
+            group.row[name].extend(_as_list(located.row[name]))
+    yield from groups.values()
+
+
+def _with_lists(row: Row) -> dict[str, Any]:
+    """The row, with fresh lists in its list fields, which later rows of the group may extend."""
+    return {name: _as_list(value) if name in LIST_FIELDS else value for name, value in row.items()}
+
+
+def _as_list(value: object) -> list[Any]:
+    return list(value) if isinstance(value, list | tuple) else [value]
+
+
+def _text(located: Located, field: str, option_name: str) -> str:
+    value = _present(located, field, option_name)
+    if not isinstance(value, str):
+        problem = f"field {field!r} is {value!r:.40}; expected a text for option {option_name!r}"
+        raise DataError(located.path, problem, located.line)
+    return value
+
+
+def _present(located: Located, field: str, option_name: str) -> object:
+    if field not in located.row:
+        found = ", ".join(map(repr, located.row)) or "none"
+        problem = f"no field {field!r} for option {option_name!r}; found {found}"
+        raise DataError(located.path, problem, located.line)
+    return located.row[field]

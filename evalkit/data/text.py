@@ -1,0 +1,157 @@
+"""Lines and whole texts of UTF-8 files, compressed with gzip or not.
+
+Only a line feed, alone or after a carriage return, ends a line, so that a file has as many lines here as it has for the
+scorers that count segments. Vertical tabs, form feeds, U+0085 and U+2028 are characters like any other; so is a lone carriage
+return, unless the file has no line feed at all.
+"""
+
+from __future__ import annotations
+
+import difflib
+import gzip
+import os
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, cast
+
+from evalkit.errors import DataError
+
+_GZIP_MAGIC = b"\x1f\x8b"
+_BOM = b"\xef\xbb\xbf"
+_UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
+
+
+def find_file(path: Path | str) -> Path:
+    """Find the file itself, or the same name with ``.gz`` behind it.
+
+    Raises:
+        DataError: Neither is there; names the file of the folder that comes nearest.
+    """
+    wanted = Path(path)
+    if os.path.exists(wanted):
+        return wanted
+    if wanted.name and os.path.exists(compressed := wanted.with_name(wanted.name + ".gz")):
+        return compressed
+    raise DataError(wanted, missing_file(wanted))
+
+
+def missing_file(path: Path) -> str:
+    """Say what is missing, the file or a folder above it, and what there is instead."""
+    folder = path.parent
+    if not folder.is_dir():
+        while not folder.parent.is_dir():
+            folder = folder.parent
+        return f"no such file; {str(folder.parent)!r} has no folder {folder.name!r}"
+    try:
+        names = sorted(os.listdir(folder))
+    except OSError as error:
+        return f"cannot be found: the folder is not readable ({error.strerror}); check its permissions"
+    close = difflib.get_close_matches(path.name, names, n=1, cutoff=0.5)
+    return f"no such file; did you mean {close[0]!r}?" if close else "no such file; check the path"
+
+
+def open_text(path: Path | str, *, keep_ends: bool = False) -> Iterator[tuple[int, str]]:
+    """Read a text file line by line, numbered from 1, without loading all of it.
+
+    Args:
+        path: The file; ``path.gz`` is read where only that exists. Gzip is recognised by content, not by name.
+        keep_ends: Whether lines keep their line ends, so that joined they give the text of the file.
+
+    Raises:
+        DataError: The file is missing, unreadable, empty, a folder, not UTF-8 (with line and byte), or broken gzip.
+    """
+    file = find_file(path)
+    number, offset = 0, 0
+    for number, raw in enumerate(_raw_lines(file), start=1):
+        try:
+            line = raw.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise _not_utf8(file, raw, error.start, offset, number) from error
+        offset += len(raw)
+        if number == 1 and raw.startswith(_BOM):
+            line = line[1:]
+        if not keep_ends:
+            line = _without_end(line)
+        yield number, line
+    if number == 0:
+        raise _empty(file)
+
+
+def read_text(path: Path | str) -> str:
+    """Read a whole text file, line ends as they are, without its byte order mark.
+
+    Raises:
+        DataError: As for `open_text`.
+    """
+    file = find_file(path)
+    with _opened(file) as stream, _readable(file):
+        raw = stream.read()
+    if not raw:
+        raise _empty(file)
+    try:
+        text = raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        raise _not_utf8(file, raw, error.start, 0, line) from error
+    return text[1:] if raw.startswith(_BOM) else text
+
+
+def _without_end(line: str) -> str:
+    if line.endswith("\n"):
+        return line[:-2] if line.endswith("\r\n") else line[:-1]
+    return line[:-1] if line.endswith("\r") else line
+
+
+def _raw_lines(file: Path) -> Iterator[bytes]:
+    """Lines of bytes with their ends; a file without any line feed is cut at its carriage returns instead."""
+    with _opened(file) as stream, _readable(file):
+        first = stream.readline()
+        if not first.endswith(b"\n") and b"\r" in first:
+            yield from first.splitlines(keepends=True)
+            return
+        if first:
+            yield first
+        yield from stream
+
+
+@contextmanager
+def _opened(file: Path) -> Iterator[IO[bytes]]:
+    try:
+        raw = file.open("rb")
+    except IsADirectoryError as error:
+        raise DataError(file, "this is a folder; expected a file") from error
+    except OSError as error:
+        raise DataError(
+            file, f"cannot be opened: {error.strerror or error}; check the path and its permissions"
+        ) from error
+    with raw:
+        if raw.peek(2)[:2] != _GZIP_MAGIC:
+            yield raw
+            return
+        with gzip.GzipFile(fileobj=raw) as unpacked:
+            yield cast(IO[bytes], unpacked)
+
+
+@contextmanager
+def _readable(file: Path) -> Iterator[None]:
+    try:
+        yield
+    except EOFError as error:
+        raise DataError(file, "the gzip data ends too early; fetch the file again") from error
+    except (gzip.BadGzipFile, zlib.error) as error:
+        raise DataError(file, f"broken gzip data ({error}); fetch the file again") from error
+    except OSError as error:
+        raise DataError(file, f"cannot be read: {error.strerror or error}") from error
+
+
+def _not_utf8(file: Path, raw: bytes, start: int, offset: int, line: int) -> DataError:
+    if offset == 0 and raw.startswith(_UTF16_MARKS):
+        return DataError(file, "the text is UTF-16; expected UTF-8: convert it, e.g. with iconv -f UTF-16 -t UTF-8")
+    problem = f"byte {offset + start} (0x{raw[start]:02x}) is not UTF-8; expected UTF-8 text, plain or in gzip"
+    return DataError(file, problem, line)
+
+
+def _empty(file: Path) -> DataError:
+    return DataError(file, "the file is empty; expected text")
