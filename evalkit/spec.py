@@ -161,10 +161,6 @@ class RunSpec:
     """Number of solved examples in a prompt."""
     seed: int = 0
     """Seed of shots and of the bootstrap."""
-    batch_size: int | None = None
-    """Requests at once; None lets the adapter choose."""
-    on_overflow: str = "error"
-    """What happens to texts longer than the model: error, truncate, window or skip."""
     confidence: float = 0.95
     """Level of the intervals."""
     resamples: int = 1000

@@ -28,8 +28,6 @@ class Kind(ABC):
     """Further fields that a row may have; every kind also takes ``id`` and ``cluster``."""
     requests: ClassVar[tuple[str, ...]]
     """Request kinds in order of preference; the first is the kind's own form."""
-    shows: ClassVar[tuple[str, ...]]
-    """Inputs that a template may use."""
 
     @abstractmethod
     def example(self, row: Row, example_id: str) -> Example:
@@ -51,34 +49,38 @@ class Kind(ABC):
         """
 
     @abstractmethod
-    def prediction(self, task: TaskSpec, example: Example, response: Response) -> Any:
+    def prediction(self, task: TaskSpec, example: Example, response: Response) -> object:
         """Turn a response into what the kind's metrics take."""
 
     @abstractmethod
-    def default_metrics(self, language: str) -> tuple[AnyMetric, ...]:
+    def default_metrics(self, task: TaskSpec) -> tuple[AnyMetric, ...]:
         """The metrics of a task that names none, main one first."""
 
     @abstractmethod
-    def default_prompt(self, language: str, source_language: str | None) -> str:
+    def default_prompt(self, task: TaskSpec) -> str:
         """The template of a task that has none."""
 
-    @property
-    @abstractmethod
-    def default_answer(self) -> str:
-        """The template of a solved example's answer."""
+    def default_answer(self, task: TaskSpec) -> str:
+        """The template of a solved example's answer, for a task that has none."""
+        return " {{ references[0] }}"
 
-    def answer_fields(self, example: Example) -> Mapping[str, Any]:
-        """What the answer template may use besides the inputs."""
-        return {"references": example.references}
+    def default_instruction(self, task: TaskSpec) -> str:
+        """The text before all examples, for a task that has none."""
+        return ""
+
+    def template_values(self, task: TaskSpec, example: Example) -> Mapping[str, Any]:
+        """What templates may use: the inputs, and for solved examples the references."""
+        return {**example.inputs, "references": example.references}
 
     def complete(self, task: TaskSpec) -> TaskSpec:
         """Fill what the task leaves to its kind: metrics, request kinds, prompt and answer templates."""
         return replace(
             task,
-            metrics=task.metrics or self.default_metrics(task.language),
+            metrics=task.metrics or self.default_metrics(task),
             requests=task.requests or self.requests,
-            prompt=task.prompt or self.default_prompt(task.language, task.source_language),
-            answer=task.answer or self.default_answer,
+            instruction=task.instruction or self.default_instruction(task),
+            prompt=task.prompt or self.default_prompt(task),
+            answer=task.answer or self.default_answer(task),
         )
 
 
@@ -116,6 +118,33 @@ def list_field(row: Row, name: str) -> tuple[str, ...]:
     return items
 
 
+LANGUAGES: Mapping[str, str] = {
+    "ar": "Arabic",
+    "cs": "Czech",
+    "de": "German",
+    "en": "English",
+    "es": "Spanish",
+    "fr": "French",
+    "hi": "Hindi",
+    "it": "Italian",
+    "ja": "Japanese",
+    "ko": "Korean",
+    "pt": "Portuguese",
+    "ru": "Russian",
+    "vi": "Vietnamese",
+    "zh": "Chinese",
+}
+"""English names of the languages that default prompts mention."""
+
+UNSEGMENTED: frozenset[str] = frozenset({"zh", "ja"})
+"""Languages written without spaces between words."""
+
+
+def language_name(code: str) -> str:
+    """The English name of a language code; the code itself where it is not known."""
+    return LANGUAGES.get(code, code)
+
+
 def cluster_field(row: Row) -> str | None:
     """The cluster of a row, as text; None where it has none."""
     value = row.get("cluster")
@@ -136,4 +165,3 @@ def generate_request(task: TaskSpec, example: Example, prompt: str) -> GenerateR
 def unexpected(response: Response, kind: str) -> InvalidInputError:
     """The error for a response of a kind that the task kind cannot read."""
     return InvalidInputError(f"example {response.example_id!r}: a {kind} task cannot read a {type(response).__name__}")
-

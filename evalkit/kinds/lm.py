@@ -1,0 +1,46 @@
+"""Language modelling: how probable a model finds a text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+from evalkit.errors import InvalidInputError
+from evalkit.kinds.base import Kind, cluster_field, text_field, unexpected
+from evalkit.metrics.base import AnyMetric
+from evalkit.metrics.perplexity import Perplexity
+from evalkit.requests import Example, Response, RollingRequest, RollingResponse
+from evalkit.spec import Row, TaskSpec
+
+
+class LanguageModelling(Kind):
+    """A text whose probability is asked for; the text is its own reference."""
+
+    name: ClassVar[str] = "lm"
+    required: ClassVar[Mapping[str, str]] = {"text": "the text to score"}
+    requests: ClassVar[tuple[str, ...]] = ("rolling",)
+
+    def example(self, row: Row, example_id: str) -> Example:
+        """Turn a row with a text into an example."""
+        text = text_field(row, "text")
+        if not text:
+            raise InvalidInputError("field 'text' is empty; a text without characters has no perplexity")
+        return Example(id=example_id, inputs={"text": text}, references=(text,), cluster=cluster_field(row))
+
+    def request(self, task: TaskSpec, example: Example, request_kind: str, prompt: str) -> RollingRequest:
+        """Ask for the log-probability of the whole text."""
+        return RollingRequest(example_id=example.id, inputs=example.inputs, text=example.inputs["text"])
+
+    def prediction(self, task: TaskSpec, example: Example, response: Response) -> RollingResponse:
+        """Keep log-probability and token count together."""
+        if isinstance(response, RollingResponse):
+            return response
+        raise unexpected(response, self.name)
+
+    def default_metrics(self, task: TaskSpec) -> tuple[AnyMetric, ...]:
+        """Perplexity in all units; bits per byte is comparable across tokenizers and leads."""
+        return (Perplexity(),)
+
+    def default_prompt(self, task: TaskSpec) -> str:
+        """The text itself."""
+        return "{{ text }}"

@@ -1,0 +1,81 @@
+"""Prompts: shots before the example, never the example itself, templates in a sandbox."""
+
+import pytest
+
+from evalkit.errors import InvalidInputError
+from evalkit.kinds import KINDS
+from evalkit.prompts import choose_shots, render, shots_for
+from evalkit.requests import Example
+from evalkit.spec import Generated, TaskSpec
+
+
+def task(**changes) -> TaskSpec:
+    settings = {"kind": "mt", "language": "en", "source_language": "zh", **changes}
+    base = TaskSpec(
+        name="toy",
+        version=1,
+        summary="",
+        paper="",
+        licence="",
+        generated=Generated(rows=lambda split, size, seed: [], sizes={"test": 1}),
+        **settings,
+    )
+    return KINDS[base.kind].complete(base)
+
+
+def pairs(count: int) -> list[Example]:
+    return [Example(id=str(i), inputs={"source": f"源{i}"}, references=(f"text {i}",)) for i in range(count)]
+
+
+def test_a_prompt_is_instruction_then_solved_shots_then_the_open_example():
+    first, second, third = pairs(3)
+    assert render(task(), third, (first, second)) == (
+        "Translate from Chinese to English.\n\n"
+        "Chinese: 源0\nEnglish: text 0\n\n"
+        "Chinese: 源1\nEnglish: text 1\n\n"
+        "Chinese: 源2\nEnglish:"
+    )
+
+
+def test_shots_are_drawn_by_seed_and_leave_the_scored_example_out():
+    pool = pairs(6)
+    chosen = choose_shots(pool, 5, seed=1)
+    assert chosen == choose_shots(pool, 5, seed=1)
+    assert chosen != choose_shots(pool, 5, seed=2)
+    for row in pool:
+        shots = shots_for(row, chosen, 5)
+        assert len(shots) == 5
+        assert row not in shots
+
+
+def test_an_example_is_left_out_only_where_both_id_and_inputs_are_its_own():
+    """Train and test splits may both number their rows from 1."""
+    pool = pairs(4)
+    other = Example(id="0", inputs={"source": "别的"}, references=("other",))
+    chosen = choose_shots(pool, 3, seed=0)
+    assert shots_for(other, chosen, 3) == chosen[:3]
+
+
+def test_more_shots_than_examples_are_refused():
+    with pytest.raises(InvalidInputError, match="3 shots asked for, but only 3 examples"):
+        choose_shots(pairs(3), 3, seed=0)
+
+
+@pytest.mark.parametrize(
+    ("template", "message"),
+    [
+        ("{{ sauce }}", "'sauce' is undefined"),
+        ("{{ source", "unexpected end of template"),
+        ("{{ source.__class__.__mro__ }}", "unsafe"),
+        ("{{ references.append('x') }}", "has no attribute 'append'"),
+    ],
+)
+def test_a_template_that_fails_or_reaches_out_of_the_sandbox_is_one_clear_error(template, message):
+    with pytest.raises(InvalidInputError, match=message) as caught:
+        render(task(prompt=template), pairs(1)[0])
+    assert "it may use: references, source" in str(caught.value)
+
+
+def test_text_of_the_data_is_not_run_as_a_template():
+    row = Example(id="1", inputs={"source": "{{ 7 * 7 }} {% for x in y %}"}, references=("x",))
+    assert "{{ 7 * 7 }} {% for x in y %}" in render(task(), row)
