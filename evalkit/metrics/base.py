@@ -121,6 +121,11 @@ class Metric(ABC, Generic[P, R]):
     """The official scorer and version that the values equal."""
 
     @property
+    def label(self) -> str:
+        """Name of this variant in records; differs from `name` where one task holds two variants of a metric."""
+        return self.name
+
+    @property
     @abstractmethod
     def headline(self) -> tuple[str, ...]:
         """Names of the values that tables show, main value first."""
@@ -162,14 +167,28 @@ class Metric(ABC, Generic[P, R]):
             references: The references scored against, for metrics whose signature counts them; None when unknown.
         """
 
-    def report(self, predictions: Sequence[P], references: Sequence[Sequence[R]]) -> dict[str, Any]:
+    def report(
+        self,
+        predictions: Sequence[P],
+        references: Sequence[Sequence[R]],
+        statistics: Statistics | None = None,
+    ) -> dict[str, Any]:
         """All that the official scorer prints, under its own names; may hold values that are not additive.
 
         The default is the named values of `score`, NaN as None. What is here and not in `score` gets no interval.
+
+        Args:
+            predictions: As for `statistics`.
+            references: As for `statistics`.
+            statistics: What `statistics` gave for them, if it is known already; computed if None.
         """
-        statistics = self.statistics(predictions, references)
+        statistics = statistics or self.statistics(predictions, references)
         values = self.score(statistics.total(), statistics.columns)
         return {name: none_if_nan(float(value)) for name, value in values.items()}
+
+    def warnings(self, predictions: Sequence[P], references: Sequence[Sequence[R]]) -> tuple[str, ...]:
+        """What a reader of the values should know about how this corpus was read; the default is nothing."""
+        return ()
 
     def with_lexicon(self, lexicon: Callable[[], frozenset[str]]) -> Metric[P, R]:
         """Bind the task's training words; metrics that need none return themselves."""
