@@ -1,0 +1,39 @@
+"""Digests that records carry: short, stable across machines, equal exactly when the content is."""
+
+import hashlib
+import json
+from collections.abc import Iterable
+from typing import Any
+
+LENGTH = 16
+"""Hex digits of a digest, 64 bits."""
+
+
+def digest_text(text: str) -> str:
+    """Digest of a text."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:LENGTH]
+
+
+def digest_json(value: Any) -> str:  # noqa: ANN401
+    """Digest of anything that JSON can hold, whatever the order of keys."""
+    return digest_text(canonical(value))
+
+
+def digest_stream(values: Iterable[Any]) -> str:
+    """Digest of a sequence of JSON values, read one at a time."""
+    running = hashlib.sha256()
+    for value in values:
+        running.update(canonical(value).encode("utf-8", "surrogatepass"))
+        running.update(b"\n")
+    return running.hexdigest()[:LENGTH]
+
+
+def canonical(value: Any) -> str:  # noqa: ANN401
+    """JSON with sorted keys and no spaces."""
+    return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"), default=_plain)
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, set | frozenset):
+        return sorted(value)
+    return repr(value)
