@@ -1,0 +1,16 @@
+"""The ways to name a model, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from evalkit.adapters.baselines import BASELINES
+
+
+def describe_models() -> Iterator[tuple[str, str]]:
+    """Each way to name a model with what it stands for."""
+    yield "predictions:FILE", "outputs of any system: JSON lines, aligned text, SQuAD JSON, CoNLL columns, TSV"
+    for name, baseline in BASELINES.items():
+        kinds = ", ".join(baseline.requests)
+        yield f"baseline:{name}", f"{baseline.summary} ({kinds})"
+    yield "baseline:all", "every baseline that answers the task"

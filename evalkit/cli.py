@@ -1,0 +1,114 @@
+"""The command line: one verb a job, each verb in a file of its own below `evalkit.commands`.
+
+Results go to stdout, progress and warnings to stderr. A problem that the user can mend is one line on stderr and exit code 2;
+every other outcome has its code in `EvalkitError` and below.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib import import_module
+from typing import Any, NoReturn
+
+import click
+
+from evalkit import __version__
+from evalkit.errors import EvalkitError, UnknownNameError
+
+COMMANDS = ("run", "list", "show", "validate", "doctor")
+"""All verbs, in the order of the help."""
+
+EXIT_INTERNAL = 70
+EXIT_INTERRUPTED = 130
+TRACEBACK_VARIABLE = "EVALKIT_TRACEBACK"
+
+
+class Verbs(click.Group):
+    """A group whose commands are imported only when they are used."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """All verbs."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import the module of one verb."""
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = import_module(f"evalkit.commands.{cmd_name}").command
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the verb, or say which one is nearest."""
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            raise UnknownNameError("command", args[0], COMMANDS)
+        return super().resolve_command(ctx, args)
+
+
+def dashes(name: str) -> str:
+    """Flags may be written with underscores."""
+    return name.replace("_", "-") if name.startswith("--") else name
+
+
+@click.command(
+    cls=Verbs,
+    context_settings={"help_option_names": ["-h", "--help"], "token_normalize_func": dashes, "max_content_width": 100},
+    epilog="Exit codes: 0 fine; 1 regressed or failed; 2 wrong use or invalid input; 3 inconclusive; "
+    "4 not comparable; 5 incomplete; 70 internal error; 130 interrupted.",
+)
+@click.version_option(__version__, prog_name="evalkit", message="%(prog)s %(version)s")
+def cli() -> None:
+    r"""Evaluate GPT, BERT and T5 models in English and Chinese.
+
+    \b
+    Example:
+      evalkit run --task mini_cws --model baseline:max-match
+      evalkit run --task wnut17 --model predictions:tags.conll --data-dir data
+    """
+
+
+def main(arguments: list[str] | None = None) -> NoReturn:
+    """Run the command line and exit."""
+    sys.exit(run_cli(arguments))
+
+
+def run_cli(arguments: list[str] | None = None) -> int:
+    """Run the command line; returns the exit code."""
+    try:
+        result: Any = cli.main(args=arguments, prog_name="evalkit", standalone_mode=False)
+    except EvalkitError as error:
+        return _fail(str(error), error.exit_code)
+    except click.UsageError as error:
+        return _fail(f"{_verb(error)}{_one_line(error.format_message())}", 2)
+    except click.ClickException as error:
+        return _fail(_one_line(error.format_message()), 2)
+    except (click.Abort, KeyboardInterrupt):
+        return _fail("interrupted", EXIT_INTERRUPTED)
+    except BrokenPipeError:
+        # The reader of stdout went away (`evalkit list tasks | head`); nothing is wrong.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except Exception as error:
+        if os.environ.get(TRACEBACK_VARIABLE):
+            raise
+        return _fail(
+            f"internal error: {type(error).__name__}: {_one_line(str(error))};"
+            f" this is a bug: please report it with the traceback that {TRACEBACK_VARIABLE}=1 shows",
+            EXIT_INTERNAL,
+        )
+    return result if isinstance(result, int) else 0
+
+
+def _fail(message: str, code: int) -> int:
+    click.echo(f"evalkit: {_one_line(message)}", err=True)
+    return code
+
+
+def _verb(error: click.UsageError) -> str:
+    return f"{error.ctx.info_name}: " if error.ctx and error.ctx.info_name != "evalkit" else ""
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())

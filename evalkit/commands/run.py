@@ -1,0 +1,225 @@
+"""`evalkit run`: ask, answer, measure, keep."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+import click
+
+from evalkit.errors import EvalkitError, IncompleteError, InvalidInputError
+
+if TYPE_CHECKING:
+    from evalkit.record import RunRecord
+    from evalkit.spec import TaskSpec
+    from evalkit.store import RunStore
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunOptions:
+    """The flags of `run`."""
+
+    task: tuple[str, ...]
+    """Task names or files; each may be a comma-separated list."""
+    model: tuple[str, ...]
+    """Model references."""
+    metrics: tuple[str, ...]
+    """Metrics instead of the tasks' own."""
+    data_dir: str | None
+    """Folder of data files."""
+    split: str | None
+    """Split instead of the tasks' own."""
+    size: int | None
+    """Number of examples of an embedded task."""
+    limit: int | None
+    """First so many examples."""
+    sample_ids: str | None
+    """Comma-separated ids, or @FILE with one a line."""
+    shots: int
+    """Solved examples in a prompt."""
+    seed: int
+    """Seed of shots and resampling."""
+    confidence: float
+    """Level of intervals."""
+    resamples: int
+    """Bootstrap resamples."""
+    out: str
+    """Store of runs."""
+
+
+@click.command(name="run")
+@click.option("--task", multiple=True, required=True, metavar="T[,T]", help="Task, pattern or TOML file; repeatable.")
+@click.option(
+    "--model", multiple=True, required=True, metavar="M", help="predictions:FILE or baseline:NAME; repeatable."
+)
+@click.option("--metrics", multiple=True, metavar="M[,M]", help="Metrics instead of the task's own.")
+@click.option("--data-dir", metavar="DIR", help="Folder of data files, <kind>/<dataset>/... [env: EVALKIT_DATA_DIR]")
+@click.option("--split", metavar="NAME", help="Split to score, instead of the task's own.")
+@click.option("--size", type=click.IntRange(min=1), metavar="N", help="Number of examples of an embedded task.")
+@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Score only the first N examples.")
+@click.option("--sample-ids", metavar="ID[,ID]|@FILE", help="Score only these examples.")
+@click.option("--shots", type=click.IntRange(min=0), default=0, show_default=True, help="Solved examples in a prompt.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of shots and resampling.")
+@click.option("--confidence", type=float, default=0.95, show_default=True, help="Level of the intervals.")
+@click.option(
+    "--resamples", type=click.IntRange(min=0), default=1000, show_default=True, help="Bootstrap resamples; 0 for none."
+)
+@click.option("--out", default="runs", show_default=True, metavar="DIR|URL", help="Where run folders are kept.")
+@click.option("--json", "as_json", is_flag=True, help="Print the run records as JSON.")
+def command(as_json: bool, **flags: object) -> int:
+    r"""Score models on tasks, with intervals, and keep each run in a folder.
+
+    \b
+    Example:
+      evalkit run --task mini_mt_en_zh --model baseline:copy --model baseline:tfidf
+      evalkit run --task wmt22_en_zh --model predictions:system.zh.gz --data-dir data
+    """
+    options = RunOptions(**flags)  # type: ignore[arg-type]
+    records, failures = run_all(options)
+    if as_json:
+        click.echo(json.dumps({"runs": [asdict(record) for record in records]}, ensure_ascii=False, allow_nan=False))
+    elif records:
+        click.echo(results_table(records))
+    for record in records:
+        for warning in record.warnings:
+            click.echo(f"warning: {record.task['name']}, {record.model['name']}: {warning}", err=True)
+        click.echo(f"kept: {options.out.rstrip('/')}/{record.id}", err=True)
+    if not failures:
+        return 0
+    if len(failures) == 1 and not records:
+        raise failures[0]
+    for failure in failures:
+        click.echo(f"evalkit: {failure}", err=True)
+    raise IncompleteError(f"{len(failures)} of {len(failures) + len(records)} runs failed; the others were kept")
+
+
+def run_all(options: RunOptions) -> tuple[list[RunRecord], list[EvalkitError]]:
+    """Resolve everything first, then run each task with each model; a run that fails does not stop the others."""
+    from evalkit.resolve import expand_tasks, parse_model, resolve_data_dir, resolve_task
+    from evalkit.store import RunStore
+
+    names = expand_tasks(split_commas(options.task))
+    metrics = split_commas(options.metrics)
+    tasks = [resolve_task(name, metrics) for name in names]
+    folders = [resolve_data_dir(name, options.data_dir) for name in names]
+    for model in options.model:
+        parse_model(model)
+    store = RunStore(options.out)
+    store.check_writable()
+    records: list[RunRecord] = []
+    failures: list[EvalkitError] = []
+    for task, folder in zip(tasks, folders, strict=True):
+        done, failed = run_task(options, task, folder, store)
+        records += done
+        failures += failed
+    return records, failures
+
+
+def run_task(
+    options: RunOptions, task: TaskSpec, folder: str | None, store: RunStore
+) -> tuple[list[RunRecord], list[EvalkitError]]:
+    """Load a task's data once and run every model on it."""
+    from pathlib import Path
+
+    from evalkit.data.load import load
+    from evalkit.progress import show_progress
+    from evalkit.resolve import expand_models, resize, resolve_model
+    from evalkit.runner import run
+    from evalkit.spec import RunSpec
+
+    try:
+        split = options.split or task.split
+        task = resize(task, split, options.size)
+        data = load(task, split, Path(folder) if folder else None)
+        sample_ids = read_sample_ids(options.sample_ids)
+    except EvalkitError as error:
+        return [], [error]
+    records: list[RunRecord] = []
+    failures: list[EvalkitError] = []
+    for model in expand_models(options.model, task):
+        try:
+            reference, adapter = resolve_model(model)
+            spec = RunSpec(
+                task=task.name,
+                model=reference,
+                split=data.split,
+                data_dir=folder,
+                limit=options.limit,
+                sample_ids=sample_ids,
+                shots=options.shots,
+                seed=options.seed,
+                confidence=options.confidence,
+                resamples=options.resamples,
+            )
+            records.append(run(spec, task, data, adapter, store, show_progress))
+        except EvalkitError as error:
+            failures.append(error)
+    return records, failures
+
+
+def split_commas(values: Sequence[str]) -> list[str]:
+    """Flatten repeated, comma-separated flags; empty parts are dropped."""
+    return [part.strip() for value in values for part in value.split(",") if part.strip()]
+
+
+def read_sample_ids(given: str | None) -> tuple[str, ...] | None:
+    """The ids of ``--sample-ids``, from the flag or from a file.
+
+    Raises:
+        InvalidInputError: No id is given.
+    """
+    if given is None:
+        return None
+    if given.startswith("@"):
+        from evalkit.data.text import open_text
+
+        ids = [line.strip() for _, line in open_text(given[1:]) if line.strip()]
+    else:
+        ids = split_commas([given])
+    if not ids:
+        raise InvalidInputError(f"--sample-ids {given!r} holds no id; expected ID[,ID] or @FILE with one id a line")
+    return tuple(ids)
+
+
+def results_table(records: Sequence[RunRecord]) -> str:
+    """Headline values of runs with intervals, and the signatures below."""
+    from evalkit.table import format_table
+
+    rows, signatures = [], {}
+    for record in records:
+        for value in record.metrics:
+            if not value.headline:
+                continue
+            signatures[(record.task["name"], value.metric)] = value.signature
+            rows.append(
+                (
+                    record.task["name"],
+                    record.model["name"],
+                    value.name if value.name == value.metric else f"{value.metric} {value.name}",
+                    format_value(value.value, value.scale),
+                    format_interval(value.low, value.high, value.scale),
+                    str(value.n),
+                )
+            )
+    level = records[0].settings["confidence"]
+    table = format_table(
+        ("task", "model", "metric", "value", f"{level:.0%} interval", "n"), rows, right=frozenset({3, 4, 5})
+    )
+    notes = "\n".join(f"{task} {metric}: {text}" for (task, metric), text in signatures.items())
+    return f"{table}\n\n{notes}"
+
+
+def format_value(value: float | None, scale: float) -> str:
+    """A value as the field prints it: two decimals in percent, four as a fraction; a dash where undefined."""
+    if value is None:
+        return "-"
+    return f"{value:.2f}" if scale == 100 or value >= 10 else f"{value:.4f}"
+
+
+def format_interval(low: float | None, high: float | None, scale: float) -> str:
+    """An interval in brackets; a dash where there is none."""
+    if low is None or high is None:
+        return "-"
+    return f"[{format_value(low, scale)}, {format_value(high, scale)}]"

@@ -1,0 +1,139 @@
+"""`evalkit show`: one task, metric, baseline or run in full."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+
+@click.command(name="show")
+@click.argument("name")
+@click.option("--data-dir", metavar="DIR", help="Folder of data files [env: EVALKIT_DATA_DIR]")
+@click.option("--shots", type=click.IntRange(min=0), default=0, help="Solved examples in the prompt that is shown.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def command(name: str, data_dir: str | None, shots: int, as_json: bool) -> None:
+    r"""Show one thing in full: a task (name or TOML file), a metric, baseline:NAME, or a run folder.
+
+    \b
+    Example:
+      evalkit show mini_ner --shots 1
+      evalkit show bleu
+      evalkit show runs/20260101T000000.000000Z-mini_cws-copy-1a2b3c
+    """
+    facts = describe(name, data_dir, shots)
+    if as_json:
+        click.echo(json.dumps(facts, ensure_ascii=False, indent=1, default=str))
+        return
+    for key, value in facts.items():
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+        click.echo(f"{key}:\n{_indent(text)}" if "\n" in text else f"{key}: {text}")
+
+
+def describe(name: str, data_dir: str | None, shots: int) -> dict[str, Any]:
+    """Find out what a name means, and describe it.
+
+    Raises:
+        UnknownNameError: It is no task, metric, baseline or run folder.
+    """
+    from evalkit.adapters.describe import describe_models
+    from evalkit.catalog import is_task_file, tasks
+    from evalkit.errors import UnknownNameError
+    from evalkit.metrics import METRICS
+
+    if Path(name).is_dir():
+        from evalkit.store import read_record
+
+        return json.loads(read_record(name).to_json())  # type: ignore[no-any-return]
+    models = dict(describe_models())
+    if is_task_file(name) or name in tasks():
+        return describe_task(name, data_dir, shots)
+    if name in METRICS:
+        return describe_metric(name)
+    if name in models:
+        return {"model": name, "what": models[name]}
+    raise UnknownNameError("task, metric, model or run folder", name, [*tasks(), *METRICS, *models])
+
+
+def describe_task(name: str, data_dir: str | None, shots: int) -> dict[str, Any]:
+    """Everything about a task, with the prompt on a real example where the data is at hand."""
+    from evalkit.provenance import task_digest
+    from evalkit.resolve import resolve_data_dir, resolve_task
+
+    task = resolve_task(name)
+    facts: dict[str, Any] = {
+        "task": task.name,
+        "kind": task.kind,
+        "summary": task.summary,
+        "language": f"{task.source_language} to {task.language}" if task.source_language else task.language,
+        "version": task.version,
+        "digest": task_digest(task),
+        "paper": task.paper,
+        "licence": task.licence,
+        "split": task.split,
+        "requests": list(task.requests),
+        "metrics": [f"{metric.label} ({', '.join(metric.headline)}): {metric.signature()}" for metric in task.metrics],
+        "main metric": f"{task.metrics[0].label} {task.main_metric}",
+    }
+    if task.labels:
+        facts["labels"] = list(task.labels)
+    if task.files:
+        facts["files"] = {split: list(paths) for split, paths in task.files.splits.items()}
+        facts["format"] = task.files.format
+    if task.hub:
+        facts["hub"] = f"{task.hub.name} {task.hub.config or ''} at {task.hub.revision or 'its newest revision'}"
+        facts["hub checked"] = task.hub.checked
+    if task.generated:
+        facts["embedded"] = {"sizes": dict(task.generated.sizes), "seed": task.generated.seed}
+        if task.generated.facts:
+            facts["known truths"] = dict(task.generated.facts())
+    facts.update(real_example(name, resolve_data_dir(name, data_dir), shots))
+    return facts
+
+
+def real_example(name: str, data_dir: str | None, shots: int) -> dict[str, Any]:
+    """The first example with its request and prompt; or why there is none."""
+    from evalkit.data.load import load, training
+    from evalkit.errors import MissingResourceError
+    from evalkit.kinds import KINDS
+    from evalkit.prompts import choose_shots, render, shots_for
+    from evalkit.provenance import plain
+    from evalkit.resolve import resolve_task
+
+    task = resolve_task(name)
+    try:
+        example = load(task, task.split, Path(data_dir) if data_dir else None).examples[0]
+        chosen = choose_shots(list(training(task, data_dir)), shots, seed=0) if shots else ()
+    except MissingResourceError as error:
+        return {"example": f"not at hand: {error}"}
+    prompt = render(task, example, shots_for(example, chosen, shots))
+    request = KINDS[task.kind].request(task, example, task.requests[0], prompt)
+    return {
+        "example": {"id": example.id, "inputs": plain(example.inputs), "references": plain(example.references)},
+        "request": {"kind": request.kind},
+        "prompt": prompt,
+    }
+
+
+def describe_metric(name: str) -> dict[str, Any]:
+    """What a metric measures, with its settings and signature."""
+    from dataclasses import fields
+
+    from evalkit.metrics import METRICS
+
+    kind = METRICS[name]
+    settings = {field.name: repr(field.default) for field in fields(kind) if field.init}  # type: ignore[arg-type]
+    return {
+        "metric": name,
+        "what": " ".join((kind.__doc__ or "").split()),
+        "equals": kind.reference,
+        "scale": "0-100" if kind.scale == 100 else "as it is",
+        "better": "higher" if kind.higher_is_better else "lower",
+        "settings": settings,
+    }
+
+
+def _indent(text: str) -> str:
+    return "\n".join(f"  {line}" for line in text.splitlines())

@@ -1,0 +1,36 @@
+"""Progress bars on stderr: only on a terminal, only for work that takes longer than a second."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+DELAY_S = 1.0
+"""Work that is done sooner shows no bar."""
+
+
+def show_progress(items: Iterable[Any], total: int, title: str) -> Iterable[Any]:
+    """Pass items through; show a bar once they take longer than a second and stderr is a terminal."""
+    return _shown(items, total, title) if sys.stderr.isatty() else items
+
+
+def _shown(items: Iterable[Any], total: int, title: str) -> Iterator[Any]:
+    started, done, iterator = time.monotonic(), 0, iter(items)
+    for item in iterator:
+        yield item
+        done += 1
+        if time.monotonic() - started > DELAY_S:
+            break
+    else:
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(title, total=total, completed=done)
+        for item in iterator:
+            yield item
+            bar.advance(task)
