@@ -12,7 +12,10 @@ def _folder(variable: str, beside: Path, what: str) -> Path:
     named = os.environ.get(variable)
     folder = Path(named) if named else beside
     if not folder.is_dir():
-        pytest.skip(f"{what} are not here: set {variable} to their folder")
+        reason = f"{what} are not here: set {variable} to their folder"
+        if os.environ.get("EVALKIT_REQUIRE_DATA"):
+            pytest.fail(reason)
+        pytest.skip(reason)
     return folder
 
 
