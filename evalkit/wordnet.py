@@ -14,9 +14,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import version as installed_version
 from pathlib import Path
-from zipfile import BadZipFile, ZipFile
 
 from evalkit.errors import DataError, MissingResourceError
 
@@ -71,6 +69,8 @@ class WordNetSource:
         Raises:
             DataError: The file is missing or cannot be read.
         """
+        from zipfile import BadZipFile, ZipFile
+
         try:
             if self.path.suffix != ".zip":
                 return (self.path / name).read_bytes()
@@ -194,8 +194,19 @@ class Synonyms(dict[str, frozenset[str]]):
 @cache
 def synonyms(source: WordNetSource) -> Synonyms:
     """Open the one table of synonyms of a copy of WordNet, which this process shares."""
-    release = tuple(map(int, re.findall(r"\d+", installed_version("nltk"))[:2]))
-    return Synonyms(source, repeats_rules=release < (3, 9))
+    return Synonyms(source, repeats_rules=nltk_release() < (3, 9))
+
+
+def installed_nltk() -> str:
+    """Look up the version of the installed nltk without importing it."""
+    from importlib.metadata import version
+
+    return version("nltk")
+
+
+def nltk_release() -> tuple[int, ...]:
+    """Major and minor number of the installed nltk."""
+    return tuple(map(int, re.findall(r"\d+", installed_nltk())[:2]))
 
 
 def _candidates() -> Iterator[tuple[Path, str]]:
@@ -220,6 +231,8 @@ def _examine(path: Path, origin: str) -> WordNetSource | None:
 def _missing(path: Path) -> list[str]:
     if path.suffix != ".zip":
         return [name for name in _FILES if not (path / name).is_file()]
+    from zipfile import BadZipFile, ZipFile
+
     try:
         with ZipFile(path) as archive:
             names = set(archive.namelist())

@@ -15,6 +15,7 @@ from evalkit.punkt import sent_tokenize
 
 _LONGEST_UNSTEMMED = 3
 _CJK = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u3040-\u30ff\uac00-\ud7af\U00020000-\U0002fa1f"
+_CJK_CHARACTER = re.compile(f"[{_CJK}]")
 _PATTERNS: Mapping[str, re.Pattern[str]] = {
     "default": re.compile("[a-z0-9]+"),
     "cjk_char": re.compile(f"[a-z0-9]+|[{_CJK}]"),
@@ -74,6 +75,11 @@ class Tokenizer:
     def is_one_sentence(self, text: str) -> bool:
         """Say whether a text certainly is a single sentence, so that its tokens are those of the sentence."""
         return not self._split_summaries and "\n" not in text
+
+
+def has_cjk(text: str) -> bool:
+    """Say whether a text has a Chinese, Japanese or Korean character."""
+    return _CJK_CHARACTER.search(text) is not None
 
 
 def has_token(text: str, tokenizer: str) -> bool:

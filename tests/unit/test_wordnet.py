@@ -220,7 +220,7 @@ def test_a_file_that_vanished_is_reported(tmp_path):
 def test_rules_follow_the_installed_nltk(tmp_path, monkeypatch):
     source = wordnet.WordNetSource(write_small_wordnet(tmp_path / "wn"), "3.0", "test")
     for release, names in [("3.8.1", {"sofa", "couch"}), ("3.9", set()), ("3.10.4", set())]:
-        monkeypatch.setattr(wordnet, "installed_version", lambda name, release=release: release)
+        monkeypatch.setattr(wordnet, "installed_nltk", lambda release=release: release)
         wordnet.synonyms.cache_clear()
         assert wordnet.synonyms(source)["sofass"] == names
     wordnet.synonyms.cache_clear()
