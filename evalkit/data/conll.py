@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +12,12 @@ from evalkit.data.located import Located
 from evalkit.data.options import option
 from evalkit.data.text import find_file, open_text
 from evalkit.errors import DataError, InvalidInputError
-from evalkit.metrics.tag_schemes import CONVERTIBLE, convert, read_entities, scheme_name
+from evalkit.metrics.tag_schemes import CONVERTIBLE, read_entities, scheme_name
 
 CONLL_OPTIONS: Mapping[str, str] = {
     "token_column": "column of the token, from 0; negative counts from the end; 0 unless said otherwise",
     "tag_column": "column of the tag; -1, the last, unless said otherwise",
     "comments": "true where lines that begin with '# ' are comments; without it a '#' is a token like any other",
-    "scheme": "tagging scheme of the file: IO, IOB1, IOB2, IOBES or BILOU; tags become IOB2",
 }
 
 
@@ -40,7 +40,7 @@ class _Sentence:
 
 
 def read_conll(paths: Sequence[Path], options: Mapping[str, Any]) -> Iterator[Located]:
-    """Read sentences as lists of tokens and of IOB2 tags.
+    """Read sentences as lists of tokens and of tags in the scheme of the file.
 
     Columns are separated by tabs where a line has one, else by spaces. ``-DOCSTART-`` lines and ``# newdoc`` comments begin a
     new cluster; ``# sent_id`` comments give the id.
@@ -55,17 +55,36 @@ def read_conll(paths: Sequence[Path], options: Mapping[str, Any]) -> Iterator[Lo
         has_comments=option(options, "comments", False),
         scheme=scheme_name(option(options, "scheme", "IOB2"), CONVERTIBLE),
     )
-    return (located for path in paths for located in _Parser(find_file(path), layout).sentences())
+    return _rows(paths, layout)
+
+
+def _rows(paths: Sequence[Path], layout: _Layout) -> Iterator[Located]:
+    """Sentences of all files; those before the first document mark of a file are a document too, if it has marks."""
+    documents = map(str, count(1))
+    for path in paths:
+        leading: list[Located] = []
+        for located in _Parser(find_file(path), layout, documents).sentences():
+            if "cluster" not in located.row:
+                leading.append(located)
+                continue
+            if leading:
+                yield from _in_cluster(leading, next(documents))
+                leading = []
+            yield located
+        yield from leading
+
+
+def _in_cluster(rows: Iterable[Located], cluster: str) -> Iterator[Located]:
+    return (located._replace(row={**located.row, "cluster": cluster}) for located in rows)
 
 
 class _Parser:
     """Reads one file."""
 
-    def __init__(self, file: Path, layout: _Layout) -> None:
-        self.file, self.layout = file, layout
+    def __init__(self, file: Path, layout: _Layout, documents: Iterator[str]) -> None:
+        self.file, self.layout, self.documents = file, layout, documents
         self.sentence = _Sentence()
         self.width = 0
-        self.documents = 0
         self.cluster: str | None = None
         self.known_tags = {"O"}
 
@@ -87,7 +106,7 @@ class _Parser:
         if not done.tokens:
             self.sentence.id = done.id
             return
-        row: dict[str, Any] = {"tokens": done.tokens, "tags": self.iob2(done)}
+        row: dict[str, Any] = {"tokens": done.tokens, "tags": done.tags}
         if done.id is not None:
             row["id"] = done.id
         if self.cluster is not None:
@@ -95,8 +114,7 @@ class _Parser:
         yield Located(row, self.file, done.line)
 
     def begin_document(self, name: str) -> None:
-        self.documents += 1
-        self.cluster = name or str(self.documents)
+        self.cluster = name or next(self.documents)
 
     def comment(self, line: str) -> None:
         key, _, value = line[1:].partition("=")
@@ -142,12 +160,6 @@ class _Parser:
             )
             raise DataError(self.file, problem, number) from error
         self.known_tags.add(tag)
-
-    def iob2(self, sentence: _Sentence) -> list[str]:
-        try:
-            return convert(sentence.tags, self.layout.scheme, "IOB2")
-        except InvalidInputError as error:
-            raise DataError(self.file, f"the sentence that begins here: {error}", sentence.line) from error
 
 
 def _is_comment(line: str) -> bool:

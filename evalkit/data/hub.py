@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from evalkit.data.fields import mapped
+from evalkit.data.labels import class_name
 from evalkit.data.located import Located
-from evalkit.data.options import check_names, option, texts
+from evalkit.data.options import check_names
 from evalkit.data.steps import STEPS, apply_steps
-from evalkit.errors import DataError, InvalidInputError, MissingResourceError
-from evalkit.metrics.tag_schemes import CONVERTIBLE, convert, scheme_name
+from evalkit.errors import MissingResourceError
 from evalkit.spec import Hub
 
-HUB_OPTIONS: Mapping[str, str] = {
-    "names": "names of integer tags or labels, in order, where the data set itself does not know them",
-    "scheme": "tagging scheme of the tags: IO, IOB1, IOB2, IOBES or BILOU; tags become IOB2",
-}
-"""Options of data sets on the hub; those of `evalkit.data.steps.STEPS` go with them too."""
-
-_NAMED_FIELDS = ("tags", "label")
 _BATCH = 1000
 _FIRST_WITHOUT_CODE = (2, 20)
 """Older versions of `datasets` run a data set's own code without being asked to."""
@@ -39,12 +32,9 @@ def read_hub(hub: Hub, split: str, otherwise: str = "") -> Iterator[Located]:
         InvalidInputError: An option has a wrong value.
         DataError: While rows are read: a column is missing, or an integer has no name.
     """
-    check_names(hub.options, [*HUB_OPTIONS, *STEPS], f"data set {hub.name!r}")
-    names = texts(hub.options, "names")
-    scheme = scheme_name(option(hub.options, "scheme", "IOB2"), CONVERTIBLE)
+    check_names(hub.options, STEPS, f"data set {hub.name!r}")
     rows = _records(_load(hub, split, otherwise), hub.name)
-    rows = (_with_names(mapped(located, hub.fields), names, scheme) for located in rows)
-    return apply_steps(rows, hub.options, split)
+    return apply_steps((mapped(located, hub.fields) for located in rows), hub.options, split)
 
 
 def _load(hub: Hub, split: str, otherwise: str) -> Any:  # noqa: ANN401
@@ -59,8 +49,9 @@ def _load(hub: Hub, split: str, otherwise: str) -> Any:  # noqa: ANN401
         raise MissingResourceError(
             f"datasets {datasets.__version__} runs code of data sets; update it: pip install -U 'evalkit[hub]'{otherwise}"
         )
+    wanted = hub.splits[split]
     try:
-        return datasets.load_dataset(hub.name, hub.config, revision=hub.revision, split=hub.splits[split])
+        return datasets.load_dataset(hub.name, hub.config, revision=hub.revision, split=wanted)
     except Exception as error:  # whatever client, server and file system may raise
         raise _unavailable(hub, error, otherwise) from error
 
@@ -68,7 +59,7 @@ def _load(hub: Hub, split: str, otherwise: str) -> Any:  # noqa: ANN401
 def _unavailable(hub: Hub, error: Exception, otherwise: str) -> MissingResourceError:
     reason = " ".join(str(error).split()) or type(error).__name__
     lowered = f"{type(error).__name__} {reason}".lower()
-    if "gated" in lowered:
+    if "gated dataset" in lowered or "gatedrepo" in lowered:
         advice = "accept its terms on the hub and log in with: hf auth login"
     elif "scripts are no longer supported" in lowered or "trust_remote_code" in lowered:
         advice = "it can only be loaded by running its code, which evalkit does not do"
@@ -109,30 +100,5 @@ def _name(feature: Any, value: Any, source: str, column: str) -> Any:  # noqa: A
     if isinstance(feature, Mapping):
         return {key: _name(feature[key], item, source, f"{column}.{key}") for key, item in value.items()}
     if hasattr(feature, "int2str"):
-        return _named(value, feature.names, Located({}, source, None), column)
+        return class_name(value, feature.names, Located({}, source, None), column)
     return _name(feature.feature, value, source, column) if hasattr(feature, "feature") else value
-
-
-def _with_names(located: Located, names: Sequence[str] | None, scheme: str) -> Located:
-    row = dict(located.row)
-    for field in _NAMED_FIELDS if names else ():
-        value = row.get(field)
-        if isinstance(value, list):
-            row[field] = [_named(item, names or (), located, field) for item in value]
-        elif isinstance(value, int):
-            row[field] = _named(value, names or (), located, field)
-    if "tags" in row and scheme != "IOB2":
-        try:
-            row["tags"] = convert(row["tags"], scheme, "IOB2")
-        except InvalidInputError as error:
-            raise DataError(located.path, f"field 'tags': {error}") from error
-    return located._replace(row=row)
-
-
-def _named(value: object, names: Sequence[str], located: Located, column: str) -> object:
-    if not isinstance(value, int):
-        return value
-    if not 0 <= value < len(names):
-        problem = f"column {column!r} holds {value}; expected 0 to {len(names) - 1}, for there are {len(names)} names"
-        raise DataError(located.path, problem)
-    return names[value]

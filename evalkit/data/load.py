@@ -11,7 +11,7 @@ from typing import NamedTuple
 from evalkit.data import READERS
 from evalkit.data.hub import read_hub
 from evalkit.data.located import Located
-from evalkit.data.text import missing_file, open_text
+from evalkit.data.text import find_file, open_text
 from evalkit.digests import digest_stream
 from evalkit.errors import DataError, InvalidInputError, MissingResourceError, UnknownNameError
 from evalkit.kinds import KINDS
@@ -96,9 +96,9 @@ def open_rows(task: TaskSpec, split: str, data_dir: Path | str | None = None) ->
         MissingResourceError: The data is not to be had here.
         InvalidInputError: The task describes its data wrongly.
     """
-    folder = _data_folder(data_dir)
     if task.generated:
         return _open_generated(task, task.generated, split)
+    folder = _data_folder(task, data_dir)
     if task.files and folder is not None:
         return _open_files(task, task.files, split, folder)
     if task.hub:
@@ -118,7 +118,7 @@ def training(task: TaskSpec, data_dir: Path | str | None = None) -> tuple[Exampl
         MissingResourceError: The task has no such split, or its data is not to be had here.
         DataError: As for `load`.
     """
-    splits = _splits(task, _data_folder(data_dir))
+    splits = _splits(task, data_dir)
     if "train" not in splits:
         raise MissingResourceError(f"task {task.name!r} has no split 'train'; its splits: {', '.join(splits)}")
     return load(task, "train", data_dir).examples
@@ -133,8 +133,8 @@ def lexicon(task: TaskSpec, data_dir: Path | str | None = None) -> frozenset[str
     """
     if task.kind != "cws":
         raise MissingResourceError(f"task {task.name!r} is of kind {task.kind!r}; only cws tasks have a word list")
-    folder = _data_folder(data_dir)
-    if task.files and task.files.lexicon and folder is not None and not task.generated:
+    folder = _data_folder(task, data_dir)
+    if task.files and task.files.lexicon and folder is not None:
         (path,) = _found(task, (task.files.lexicon,), folder)
         return frozenset(word for _, line in open_text(path) for word in line.split())
     return frozenset(word for row in training(task, data_dir) for word in row.references[0].split())
@@ -165,7 +165,10 @@ def _open_hub(task: TaskSpec, hub: Hub, split: str) -> OpenedRows:
     return OpenedRows(rows=read_hub(hub, split, otherwise), source="hub", split=split, revision=hub.revision)
 
 
-def _data_folder(data_dir: Path | str | None) -> Path | None:
+def _data_folder(task: TaskSpec, data_dir: Path | str | None) -> Path | None:
+    """The folder of the task's files; None where it reads none, or no folder is named."""
+    if task.generated or not task.files:
+        return None
     named = data_dir if data_dir is not None else os.environ.get(DATA_DIR_VARIABLE) or None
     if named is None:
         return None
@@ -176,11 +179,11 @@ def _data_folder(data_dir: Path | str | None) -> Path | None:
     return folder
 
 
-def _splits(task: TaskSpec, folder: Path | None) -> list[str]:
+def _splits(task: TaskSpec, data_dir: Path | str | None) -> list[str]:
     """Splits of the source that `open_rows` would take."""
     if task.generated:
         return list(task.generated.sizes)
-    if task.files and (folder is not None or task.hub is None):
+    if task.files and (task.hub is None or _data_folder(task, data_dir) is not None):
         return list(task.files.splits)
     return list(task.hub.splits) if task.hub else []
 
@@ -200,12 +203,10 @@ def _found(task: TaskSpec, names: Iterable[str], folder: Path) -> list[Path]:
             raise InvalidInputError(
                 f"task {task.name!r}: path {name!r} leaves the data folder; expected a path below it"
             )
-        path = folder / relative
-        if not (path.exists() or path.with_name(path.name + ".gz").exists()):
-            raise MissingResourceError(
-                f"task {task.name!r} needs {name} below the data folder {str(folder)!r}: {missing_file(path)}"
-            )
-        paths.append(path)
+        try:
+            paths.append(find_file(folder / relative))
+        except DataError as error:
+            raise MissingResourceError(f"task {task.name!r} needs {name} below the data folder: {error}") from error
     return paths
 
 

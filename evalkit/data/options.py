@@ -22,7 +22,7 @@ def check_names(options: Mapping[str, Any], known: Iterable[str], owner: str) ->
     names = list(known)
     for name in options:
         if name not in names:
-            raise UnknownNameError(f"option of {owner}", name, names)
+            raise UnknownNameError(f"option of {owner}:", name, names)
 
 
 def option(options: Mapping[str, Any], name: str, default: T) -> T:

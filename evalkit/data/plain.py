@@ -45,7 +45,7 @@ def read_plain_text(paths: Sequence[Path], options: Mapping[str, Any]) -> Iterat
 def _units(paths: Sequence[Path], begins: Begins) -> Iterator[Located]:
     for path in paths:
         file = find_file(path)
-        cluster = {"cluster": path.name} if len(paths) > 1 else {}
+        cluster = {"cluster": path.name.removesuffix(".gz")} if len(paths) > 1 else {}
         for number, text in _cut(file, begins):
             yield Located({"text": text, **cluster}, file, number)
 

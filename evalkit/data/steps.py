@@ -1,4 +1,4 @@
-"""What may be done with rows of any format before they become examples: splitting, joining, grouping."""
+"""What may be done with rows of any format before they become examples: naming, splitting, joining, grouping."""
 
 from __future__ import annotations
 
@@ -9,12 +9,16 @@ from itertools import accumulate
 from typing import Any
 
 from evalkit.data.fields import LIST_FIELDS
+from evalkit.data.labels import in_iob2, with_names
 from evalkit.data.located import Located
-from evalkit.data.options import named, option
+from evalkit.data.options import named, option, texts
 from evalkit.errors import DataError, InvalidInputError, UnknownNameError
+from evalkit.metrics.tag_schemes import CONVERTIBLE, scheme_name
 from evalkit.spec import Row
 
 STEPS: Mapping[str, str] = {
+    "names": "names of integer tags or labels, in order",
+    "scheme": "tagging scheme of the tags: IO, IOB1, IOB2, IOBES or BILOU; tags become IOB2",
     "split_by": "field whose hash decides the split of a row, so that equal values never fall into two splits",
     "split_shares": "share of each split, e.g. {dev = 0.05, test = 0.1, train = 0.85}; goes with split_by",
     "join": "separator for each field that holds a list but should be one text, e.g. {document = ' '}",
@@ -31,8 +35,14 @@ def apply_steps(rows: Iterator[Located], options: Mapping[str, Any], split: str 
 
     Raises:
         InvalidInputError: An option has a wrong value.
-        UnknownNameError: The split has no share.
+        UnknownNameError: The scheme is not known, or the split has no share.
     """
+    names = texts(options, "names")
+    if names:
+        rows = (with_names(located, names) for located in rows)
+    scheme = scheme_name(option(options, "scheme", "IOB2"), CONVERTIBLE)
+    if scheme != "IOB2":
+        rows = (in_iob2(located, scheme) for located in rows)
     if "split_by" in options or "split_shares" in options:
         rows = _of_split(rows, _field(options, "split_by"), _bounds(options), split or "")
     separators = named(options, "join", str, "a table of field and separator")

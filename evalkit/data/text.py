@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import difflib
 import gzip
+import io
 import os
 import zlib
 from collections.abc import Iterator
@@ -34,10 +35,10 @@ def find_file(path: Path | str) -> Path:
         return wanted
     if wanted.name and os.path.exists(compressed := wanted.with_name(wanted.name + ".gz")):
         return compressed
-    raise DataError(wanted, missing_file(wanted))
+    raise DataError(wanted, _missing_file(wanted))
 
 
-def missing_file(path: Path) -> str:
+def _missing_file(path: Path) -> str:
     """Say what is missing, the file or a folder above it, and what there is instead."""
     folder = path.parent
     if not folder.is_dir():
@@ -130,8 +131,8 @@ def _opened(file: Path) -> Iterator[IO[bytes]]:
         if raw.peek(2)[:2] != _GZIP_MAGIC:
             yield raw
             return
-        with gzip.GzipFile(fileobj=raw) as unpacked:
-            yield cast(IO[bytes], unpacked)
+        with io.BufferedReader(cast(io.RawIOBase, gzip.GzipFile(fileobj=raw))) as unpacked:
+            yield unpacked
 
 
 @contextmanager

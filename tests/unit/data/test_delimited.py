@@ -81,8 +81,8 @@ def test_several_files_each_have_a_header(write, read):
             "tsv",
             "a\n1\n",
             {"colums": ["a"]},
-            "unknown option of format 'tsv' 'colums'; did you mean 'columns'? known: columns, skip_prefix, quoting,"
-            " split_by, split_shares, join, group_by",
+            "unknown option of format 'tsv': 'colums'; did you mean 'columns'? known: columns, skip_prefix, quoting,"
+            " names, scheme, split_by, split_shares, join, group_by",
         ),
     ],
 )

@@ -63,6 +63,15 @@ def test_grouping_comes_after_splitting(read, pairs):
     assert {len(located.row["references"]) for located in rows} == {1, 2}
 
 
+def test_numbers_become_names_and_tags_iob2(write, read):
+    lines = '{"tags": [1, 1, 0], "label": 2}\n{"tags": ["O"], "label": null, "more": 1}\n'
+    rows = read("jsonl", write("t", lines), names=["O", "I-X", "I-Y"], scheme="IOB1")
+    assert [located.row for located in rows] == [
+        {"tags": ["B-X", "I-X", "O"], "label": "I-Y"},
+        {"tags": ["O"], "label": None, "more": 1},
+    ]
+
+
 def test_join_makes_one_text_of_a_list(write, read):
     lines = '{"document": ["One.", "Two."], "references": ["r"]}\n{"document": "Three.", "references": ["r"]}\n'
     rows = read("jsonl", write("t", lines), join={"document": " "})
@@ -99,6 +108,8 @@ def test_join_makes_one_text_of_a_list(write, read):
             "t:1: no field 'src' for option 'split_by'; found 'source', 'count'",
         ),
         ({"group_by": "count"}, "t:1: field 'count' is 3; expected a text for option 'group_by'"),
+        ({"scheme": "IO"}, "t:1: field 'tags' is missing; expected a list of texts for option 'scheme'"),
+        ({"names": "O"}, "option 'names' is 'O'; expected a list of texts"),
         ({"group_by": 3}, "option 'group_by' is 3; expected a text"),
         ({"join": {"count": " "}}, "t:1: field 'count' is 3; expected a list of texts to join"),
         ({"join": {"text": " "}}, "t:1: no field 'text' for option 'join'; found 'source', 'count'"),
