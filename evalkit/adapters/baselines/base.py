@@ -1,0 +1,96 @@
+"""What all baselines share: they say which tasks they answer, learn from the training split, and answer one by one."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, ClassVar
+
+from evalkit.errors import InvalidInputError
+from evalkit.requests import Example, ModelInfo, Request, Response, TaskContext
+
+
+class Baseline(ABC):
+    """A trivial system; one object answers one task at a time."""
+
+    name: ClassVar[str]
+    """Name behind ``baseline:``."""
+    version: ClassVar[int] = 1
+    """Rises when the answers change."""
+    summary: ClassVar[str]
+    """What it answers, one line."""
+    requests: ClassVar[Mapping[str, tuple[str, ...]]]
+    """Request kinds that it answers, by task kind."""
+    settings: ClassVar[Mapping[str, Any]] = {}
+    """Numbers and names that determine the answers."""
+
+    @property
+    def info(self) -> ModelInfo:
+        """Name, version and settings; the digest covers all three."""
+        identity = json.dumps([self.name, self.version, dict(self.settings)], sort_keys=True)
+        return ModelInfo(
+            ref=f"baseline:{self.name}",
+            name=self.name,
+            digest=hashlib.sha256(identity.encode()).hexdigest()[:16],
+            family="baseline",
+            details={"version": self.version, **self.settings},
+        )
+
+    @property
+    def supports(self) -> frozenset[str]:
+        """The request kinds that it answers for some task kind; `prepare` checks the pair."""
+        return frozenset(kind for kinds in self.requests.values() for kind in kinds)
+
+    def prepare(self, context: TaskContext) -> tuple[str, ...]:
+        """Check that the baseline answers such tasks, and learn from the training split if it learns.
+
+        Raises:
+            InvalidInputError: It does not answer tasks of this kind, or not by requests of this kind.
+            MissingResourceError: It learns, and the task has no training split or no word list.
+        """
+        if context.kind not in self.requests:
+            able = ", ".join(baselines_for(context.kind)) or "none"
+            raise InvalidInputError(
+                f"baseline {self.name!r} does not answer {context.kind} tasks; baselines that do: {able}"
+            )
+        if context.request_kind not in self.requests[context.kind]:
+            raise InvalidInputError(
+                f"baseline {self.name!r} answers {context.kind} tasks by {' or '.join(self.requests[context.kind])}"
+                f" requests, not by {context.request_kind}"
+            )
+        self.learn(context)
+        return ()
+
+    def learn(self, context: TaskContext) -> None:  # noqa: B027 - many baselines have nothing to learn
+        """Learn what the answers need from the training split or the word list."""
+
+    def answer(self, requests: Sequence[Request]) -> Iterator[Response]:
+        """Answer every request, in order."""
+        for request in requests:
+            yield self.respond(request)
+
+    @abstractmethod
+    def respond(self, request: Request) -> Response:
+        """Answer one request."""
+
+
+def baselines_for(kind: str) -> tuple[str, ...]:
+    """Names of the baselines that answer tasks of a kind."""
+    from evalkit.adapters.baselines import BASELINES
+
+    return tuple(name for name, baseline in BASELINES.items() if kind in baseline.requests)
+
+
+def training_examples(name: str, context: TaskContext) -> list[Example]:
+    """The training split of a task.
+
+    Raises:
+        InvalidInputError: It is empty.
+        MissingResourceError: The task has none.
+    """
+    examples = list(context.training())
+    if not examples:
+        raise InvalidInputError(f"baseline {name!r}: the training split of {context.task} is empty; expected examples")
+    return examples
