@@ -40,7 +40,7 @@ def test_columns_name_the_columns_of_a_file_without_header(write, read, name, co
 @pytest.mark.parametrize(
     ("name", "content"), [("tsv", "# note\na\tb\n#x\ty\n1\t2\n"), ("csv", "# note\na,b\n#x,y\n1,2\n")]
 )
-def test_lines_with_the_prefix_are_no_rows(write, read, name, content):
+def test_rows_that_begin_with_the_prefix_are_skipped(write, read, name, content):
     assert [located.row for located in read(name, write("t", content), skip_prefix="#")] == [{"a": "1", "b": "2"}]
 
 
@@ -82,7 +82,7 @@ def test_several_files_each_have_a_header(write, read):
             "a\n1\n",
             {"colums": ["a"]},
             "unknown option of format 'tsv': 'colums'; did you mean 'columns'? known: columns, skip_prefix, quoting,"
-            " names, scheme, split_by, split_shares, join, group_by",
+            " constants, names, values, scheme, split_by, split_in_order, split_shares, join, group_by",
         ),
     ],
 )

@@ -133,8 +133,8 @@ def test_the_pinned_revision_is_asked_for_and_code_is_not_trusted(monkeypatch):
         ),
         (
             {"options": {"name": ["O"]}},
-            "unknown option of data set 'plain': 'name'; did you mean 'names'? known: names, scheme, split_by, split_shares,"
-            " join, group_by",
+            "unknown option of data set 'plain': 'name'; did you mean 'names'? known: constants, names, values,"
+            " scheme, split_by, split_in_order, split_shares, join, group_by",
         ),
     ],
 )

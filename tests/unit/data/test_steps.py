@@ -72,6 +72,29 @@ def test_numbers_become_names_and_tags_iob2(write, read):
     ]
 
 
+def test_splits_in_order_follow_one_another_and_together_are_the_file(write, read):
+    path = write("t.tsv", "".join(f"sentence {number}\n" for number in range(11)))
+    parts = {
+        split: [
+            located.line
+            for located in read("tsv", path, columns=["source"], split_in_order=True, split_shares=SHARES, split=split)
+        ]
+        for split in SHARES
+    }
+    # 0.7 * 11 = 7.7 and 0.8 * 11 = 8.8 rows, rounded
+    assert parts == {"train": [*range(1, 9)], "dev": [9], "test": [10, 11]}
+
+
+def test_constants_fill_fields_that_rows_lack(write, read):
+    rows = read("jsonl", write("t", '{"summary": "s"}\n'), fields={"references": "summary"}, constants={"document": ""})
+    assert [located.row for located in rows] == [{"summary": "s", "references": "s", "document": ""}]
+
+
+def test_values_become_others(write, read):
+    rows = read("tsv", write("t", "text\tlabel\na\t1\nb\t0\n"), values={"label": {"0": "bad", "1": "good"}})
+    assert [located.row["label"] for located in rows] == ["good", "bad"]
+
+
 def test_join_makes_one_text_of_a_list(write, read):
     lines = '{"document": ["One.", "Two."], "references": ["r"]}\n{"document": "Three.", "references": ["r"]}\n'
     rows = read("jsonl", write("t", lines), join={"document": " "})
@@ -111,6 +134,26 @@ def test_join_makes_one_text_of_a_list(write, read):
         ({"scheme": "IO"}, "t:1: field 'tags' is missing; expected a list of texts for option 'scheme'"),
         ({"names": "O"}, "option 'names' is 'O'; expected a list of texts"),
         ({"group_by": 3}, "option 'group_by' is 3; expected a text"),
+        (
+            {"split_by": "source", "split_in_order": True, "split_shares": {"test": 1}, "split": "test"},
+            "options 'split_by' and 'split_in_order' are both given; expected one of them",
+        ),
+        (
+            {"split_in_order": True, "split_shares": {"train": 0.5, "test": 0.5}, "split": "dev"},
+            "unknown split 'dev'; known: train, test",
+        ),
+        ({"split_in_order": 1, "split_shares": {"test": 1}}, "option 'split_in_order' is 1; expected true or false"),
+        (
+            {"constants": {"source": ""}},
+            "t:1: the row has a field 'source'; expected none, for option 'constants' fills it",
+        ),
+        ({"constants": {"document": 1}}, "option 'constants' is {'document': 1}; expected a table of field and text"),
+        ({"values": {"source": {"b": "c"}}}, "t:1: field 'source' is 'a'; expected one of 'b'"),
+        ({"values": {"count": {"3": "c"}}}, "t:1: field 'count' is 3; expected a text for option 'values'"),
+        (
+            {"values": {"source": "c"}},
+            "option 'values' is {'source': 'c'}; expected a table of field and table of texts",
+        ),
         ({"join": {"count": " "}}, "t:1: field 'count' is 3; expected a list of texts to join"),
         ({"join": {"text": " "}}, "t:1: no field 'text' for option 'join'; found 'source', 'count'"),
         ({"join": "source"}, "option 'join' is 'source'; expected a table of field and separator"),
