@@ -10,7 +10,7 @@ from evalkit.conformance.case import Case, Evaluator
 from evalkit.errors import UnknownNameError
 from evalkit.metrics.perplexity import Perplexity
 from evalkit.metrics.pseudo_perplexity import PseudoPerplexity
-from evalkit.metrics.windows import StridedWindow, rolling_windows, strided_windows
+from evalkit.windows import StridedWindow, rolling_windows, strided_windows
 
 
 def _from_logprobs(case: Case) -> Mapping[str, Any]:

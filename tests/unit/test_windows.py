@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalkit.errors import InvalidInputError
-from evalkit.metrics.windows import rolling_windows, strided_windows
+from evalkit.windows import rolling_windows, strided_windows
 
 PREFIX = -1
 LENGTHS = st.integers(0, 60)
