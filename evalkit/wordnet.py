@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -209,10 +210,21 @@ def nltk_release() -> tuple[int, ...]:
     return tuple(map(int, re.findall(r"\d+", installed_nltk())[:2]))
 
 
-def _candidates() -> Iterator[tuple[Path, str]]:
-    import nltk.data
+def nltk_folders() -> list[str]:
+    """The folders that nltk searches for data, in its order; nltk itself, slow to import, is not needed for this."""
+    loaded = sys.modules.get("nltk.data")
+    if loaded is not None:
+        return list(loaded.path)
+    named = [os.path.expanduser(folder) for folder in os.environ.get("NLTK_DATA", "").split(os.pathsep) if folder]
+    of_python = [
+        os.path.join(sys.prefix, *parts) for parts in (("nltk_data",), ("share", "nltk_data"), ("lib", "nltk_data"))
+    ]
+    of_system = [f"/usr{part}/nltk_data" for part in ("/share", "/local/share", "/lib", "/local/lib")]
+    return [*named, os.path.expanduser("~/nltk_data"), *of_python, *of_system]
 
-    for folder in nltk.data.path:
+
+def _candidates() -> Iterator[tuple[Path, str]]:
+    for folder in nltk_folders():
         yield Path(folder) / "corpora" / "wordnet", "nltk data"
         yield Path(folder) / "corpora" / "wordnet.zip", "nltk data"
     for folder in _SYSTEM_FOLDERS:

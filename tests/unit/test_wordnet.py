@@ -1,5 +1,8 @@
+import os
 import random
 import shutil
+import subprocess
+import sys
 import zipfile
 from itertools import chain
 
@@ -140,6 +143,13 @@ def test_nltk_data_comes_before_the_system_folder(tmp_path, monkeypatch, nowhere
     monkeypatch.setattr(nltk.data, "path", [str(tmp_path / "nltk_data")])
     assert wordnet.locate() == wordnet.WordNetSource(inside, "3.0", "nltk data")
     assert wordnet.status() == f"WordNet 3.0 in {inside} (nltk data)"
+
+
+def test_folders_of_nltk_are_known_without_importing_it():
+    code = "from evalkit.wordnet import nltk_folders as f; a = f(); import nltk.data; print(a == nltk.data.path == f())"
+    environment = {**os.environ, "NLTK_DATA": os.pathsep.join(["~/one", "/two"])}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
+    assert done.stdout.strip() == "True"
 
 
 def test_nltk_zip_archives_are_read_in_place(tmp_path, monkeypatch, nowhere):

@@ -1,6 +1,7 @@
 import csv
 import gzip
 import importlib.metadata
+import subprocess
 import sys
 
 import numpy as np
@@ -238,12 +239,18 @@ def test_a_missing_wordnet_is_reported_when_scores_are_asked_for(monkeypatch, tm
         Meteor().statistics(["a"], [["a"]])
 
 
-def test_importing_the_metric_imports_no_numpy():
-    import subprocess
+def imported(code):
+    code += "; import sys; print(sorted({'numpy', 'nltk'} & set(sys.modules)))"
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
 
-    code = "import sys, evalkit.metrics.meteor as m; m.Meteor().signature(); print(sorted({'numpy', 'nltk'} & set(sys.modules)))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
+
+def test_importing_the_metric_imports_no_numpy():
+    assert imported("from evalkit.metrics.meteor import Meteor; Meteor().signature()") == "[]"
+
+
+@pytest.mark.usefixtures("nltk_wordnet")
+def test_scoring_does_not_wait_for_nltk():
+    assert imported("from evalkit.metrics.meteor import Meteor; Meteor().report(['a'], [['b']])") == "['numpy']"
 
 
 @pytest.mark.real
