@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import Any, ClassVar
 
 from evalkit.errors import InvalidInputError, InvalidTypeError, MissingResourceError, UnknownNameError
@@ -75,10 +76,11 @@ class Cws(Metric[str, str]):
 
         check_texts(predictions, references)
         golds = single_references(predictions, references)
-        rows = np.zeros((len(golds), len(_COLUMNS)))
-        for index, (prediction, gold) in enumerate(zip(predictions, golds, strict=True)):
-            rows[index] = self._counts(_WORD.findall(gold), _WORD.findall(prediction), index)
-        return Statistics(_COLUMNS, rows)
+        counts = [
+            self._counts(_WORD.findall(gold), _WORD.findall(prediction), index)
+            for index, (prediction, gold) in enumerate(zip(predictions, golds, strict=True))
+        ]
+        return Statistics(_COLUMNS, np.array(counts, dtype=np.float64))
 
     def _counts(self, gold: list[str], pred: list[str], index: int) -> tuple[int, ...]:
         if gold == pred:
@@ -167,19 +169,14 @@ def _check_same_characters(gold: Sequence[str], pred: Sequence[str], index: int)
 
 
 def _words_on_spans(gold: Sequence[str], pred: Sequence[str]) -> list[str]:
-    """Gold words that cover the same characters as a predicted word."""
-    spans = set()
-    end = 0
-    for word in pred:
-        start, end = end, end + len(word)
-        spans.add((start, end))
-    right = []
-    end = 0
-    for word in gold:
-        start, end = end, end + len(word)
-        if (start, end) in spans:
-            right.append(word)
-    return right
+    """Gold words that cover the same characters as a predicted word, in no particular order."""
+    words = dict(zip(_spans(gold), gold, strict=True))
+    return [words[span] for span in words.keys() & set(_spans(pred))]
+
+
+def _spans(words: Sequence[str]) -> Iterator[tuple[int, int]]:
+    ends = list(accumulate(map(len, words)))
+    return zip([0, *ends], ends, strict=False)
 
 
 def _printed(total: Mapping[str, int]) -> dict[str, str]:

@@ -50,7 +50,7 @@ def check_same_lengths(predictions: Sequence[Sequence[Any]], golds: Sequence[Seq
     for index, (prediction, gold) in enumerate(zip(predictions, golds, strict=True)):
         if len(prediction) != len(gold):
             raise InvalidInputError(
-                f"example {index}: the prediction has {len(prediction)} {items}, the reference {len(gold)};"
+                f"example {index}: the numbers of {items} differ, {len(prediction)} predicted and {len(gold)} in the reference;"
                 " expected one for each token"
             )
 

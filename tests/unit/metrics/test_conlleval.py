@@ -147,5 +147,5 @@ def test_signature_says_whether_tags_are_raw():
 
 
 def test_different_lengths_are_refused_with_the_example():
-    with pytest.raises(ValueError, match="example 0: the prediction has 3 tags, the reference 2"):
+    with pytest.raises(ValueError, match="example 0: the numbers of tags differ, 3 predicted and 2 in the reference"):
         report([["O", "O"]], [["O", "O", "B-A"]])

@@ -127,7 +127,7 @@ def test_bad_predictions_are_refused(prediction, error, message):
 
 
 def test_tag_sequences_of_different_length_are_refused():
-    with pytest.raises(ValueError, match="example 1: the prediction has 2 tags, the reference 1"):
+    with pytest.raises(ValueError, match="example 1: the numbers of tags differ, 2 predicted and 1 in the reference"):
         Nervaluate().statistics([["O"], ["O", "O"]], [[["O"]], [["O"]]])
 
 

@@ -196,7 +196,7 @@ def test_bad_settings_are_refused(settings, message):
             [["O"], ["O", "B-A"]],
             [[["O"]], [["O"]]],
             InvalidInputError,
-            "example 1: the prediction has 2 tags, the reference 1",
+            "example 1: the numbers of tags differ, 2 predicted and 1 in the reference",
         ),
         ([["O"]], [[["O"]], [["O"]]], InvalidInputError, "1 predictions but references for 2"),
         ([], [], InvalidInputError, "empty corpus"),

@@ -99,5 +99,5 @@ def test_bad_predictions_are_refused(prediction, error, message):
 
 
 def test_tag_sequences_of_different_length_are_refused():
-    with pytest.raises(ValueError, match="example 0: the prediction has 1 tags, the reference 2"):
+    with pytest.raises(ValueError, match="example 0: the numbers of tags differ, 1 predicted and 2 in the reference"):
         SpanF1().statistics([["O"]], [[["O", "B-A"]]])

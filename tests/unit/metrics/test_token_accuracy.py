@@ -43,7 +43,9 @@ def test_signature_lists_ignored_labels():
 
 
 def test_bad_input_is_refused():
-    with pytest.raises(InvalidInputError, match="example 0: the prediction has 3 labels, the reference 2"):
+    with pytest.raises(
+        InvalidInputError, match="example 0: the numbers of labels differ, 3 predicted and 2 in the reference"
+    ):
         TokenAccuracy().statistics([[1, 2, 3]], [[[1, 2]]])
     with pytest.raises(InvalidTypeError, match=r"label 1\.5 is neither"):
         TokenAccuracy().statistics([[1.5]], [[[1]]])
