@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from evalkit.data.fields import mapped
@@ -14,8 +17,33 @@ from evalkit.errors import MissingResourceError
 from evalkit.spec import Hub
 
 _BATCH = 1000
+_COMMIT = re.compile("[0-9a-f]{40}")
 _FIRST_WITHOUT_CODE = (2, 20)
 """Older versions of `datasets` run a data set's own code without being asked to."""
+
+
+def pinned(hub: Hub, otherwise: str = "") -> Hub:
+    """The data set at the commit that its revision stands for now, so that what is loaded is what a run records.
+
+    A commit stays as it is, and so does a local folder. No revision means the newest one.
+
+    Args:
+        hub: The data set.
+        otherwise: As for `read_hub`.
+
+    Raises:
+        MissingResourceError: The hub cannot be asked, or does not know the data set or its revision.
+    """
+    if _COMMIT.fullmatch(hub.revision) or os.path.isdir(hub.name):
+        return hub
+    _client(hub, otherwise)
+    from huggingface_hub import HfApi
+
+    try:
+        commit = HfApi().dataset_info(hub.name, revision=hub.revision or None).sha
+    except Exception as error:  # whatever client and server may raise
+        raise _unavailable(hub, error, otherwise) from error
+    return replace(hub, revision=commit or hub.revision)
 
 
 def read_hub(hub: Hub, split: str, otherwise: str = "") -> Iterator[Located]:
@@ -37,7 +65,8 @@ def read_hub(hub: Hub, split: str, otherwise: str = "") -> Iterator[Located]:
     return apply_steps((mapped(located, hub.fields) for located in rows), hub.options, split)
 
 
-def _load(hub: Hub, split: str, otherwise: str) -> Any:  # noqa: ANN401
+def _client(hub: Hub, otherwise: str) -> Any:  # noqa: ANN401
+    """The package that loads from the hub, in a version that runs no code of data sets."""
     try:
         import datasets
     except ImportError as error:
@@ -49,9 +78,14 @@ def _load(hub: Hub, split: str, otherwise: str) -> Any:  # noqa: ANN401
         raise MissingResourceError(
             f"datasets {datasets.__version__} runs code of data sets; update it: pip install -U 'evalkit[hub]'{otherwise}"
         )
+    return datasets
+
+
+def _load(hub: Hub, split: str, otherwise: str) -> Any:  # noqa: ANN401
+    datasets = _client(hub, otherwise)
     wanted = hub.splits[split]
     try:
-        return datasets.load_dataset(hub.name, hub.config, revision=hub.revision, split=wanted)
+        return datasets.load_dataset(hub.name, hub.config, revision=hub.revision or None, split=wanted)
     except Exception as error:  # whatever client, server and file system may raise
         raise _unavailable(hub, error, otherwise) from error
 

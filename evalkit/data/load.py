@@ -9,7 +9,7 @@ from pathlib import Path, PurePath
 from typing import NamedTuple
 
 from evalkit.data import READERS
-from evalkit.data.hub import read_hub
+from evalkit.data.hub import pinned, read_hub
 from evalkit.data.located import Located
 from evalkit.data.text import find_file, open_text
 from evalkit.digests import digest_stream
@@ -162,7 +162,8 @@ def _open_hub(task: TaskSpec, hub: Hub, split: str) -> OpenedRows:
     otherwise = ""
     if task.files and split in task.files.splits:
         otherwise = f"; or give --data-dir with {', '.join(task.files.splits[split])}"
-    return OpenedRows(rows=read_hub(hub, split, otherwise), source="hub", split=split, revision=hub.revision)
+    at = pinned(hub, otherwise)
+    return OpenedRows(rows=read_hub(at, split, otherwise), source="hub", split=split, revision=at.revision)
 
 
 def _data_folder(task: TaskSpec, data_dir: Path | str | None) -> Path | None:

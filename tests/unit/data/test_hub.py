@@ -1,9 +1,10 @@
 import json
 import sys
+from types import SimpleNamespace
 
 import pytest
 
-from evalkit.data.hub import read_hub
+from evalkit.data.hub import pinned, read_hub
 from evalkit.spec import Hub
 
 datasets = pytest.importorskip("datasets")
@@ -114,6 +115,47 @@ def test_the_pinned_revision_is_asked_for_and_code_is_not_trusted(monkeypatch):
     monkeypatch.setattr(datasets, "load_dataset", load_dataset)
     assert rows(hub("o/n", config="zh", splits={"dev": "validation[:5]"}), "dev") == [{"text": "a"}]
     assert asked == [(("o/n", "zh"), {"revision": "0123abcd", "split": "validation[:5]"})]
+
+
+@pytest.mark.parametrize(("revision", "asked_for"), [("", None), ("refs/convert/parquet", "refs/convert/parquet")])
+def test_a_revision_that_may_move_is_pinned_to_the_commit_it_stands_for(monkeypatch, revision, asked_for):
+    asked = []
+
+    def dataset_info(self, name, *, revision):
+        asked.append((name, revision))
+        return SimpleNamespace(sha="f" * 40)
+
+    monkeypatch.setattr("huggingface_hub.HfApi.dataset_info", dataset_info)
+    assert pinned(hub("o/n", revision=revision)).revision == "f" * 40
+    assert asked == [("o/n", asked_for)]
+
+
+def test_a_commit_and_a_local_folder_are_not_asked_for(monkeypatch, tmp_path):
+    monkeypatch.delattr("huggingface_hub.HfApi.dataset_info")
+    assert pinned(hub("o/n", revision="0" * 40)).revision == "0" * 40
+    assert pinned(hub(tmp_path, revision="")).revision == ""
+
+
+def test_a_hub_that_cannot_be_asked_is_reported_with_what_to_do(monkeypatch, complaint):
+    def dataset_info(self, name, *, revision):
+        raise ConnectionError("no route")
+
+    monkeypatch.setattr("huggingface_hub.HfApi.dataset_info", dataset_info)
+    assert complaint(pinned, hub("o/n", revision=""), "; or give --data-dir with a.txt") == (
+        "data set 'o/n' cannot be loaded: no route; check the network; or give --data-dir with a.txt"
+    )
+
+
+def test_without_a_revision_the_newest_is_loaded(monkeypatch):
+    asked = []
+
+    def load_dataset(*args, **keywords):
+        asked.append(keywords["revision"])
+        return datasets.Dataset.from_list([{"text": "a"}])
+
+    monkeypatch.setattr(datasets, "load_dataset", load_dataset)
+    assert rows(hub("o/n", revision="")) == [{"text": "a"}]
+    assert asked == [None]
 
 
 @pytest.mark.parametrize(

@@ -95,9 +95,10 @@ def test_the_hub_is_read_where_no_folder_is_given(pair, tmp_path, monkeypatch):
     datasets = pytest.importorskip("datasets")
     row = {"source": "Tea.", "references": ["茶。"]}
     monkeypatch.setattr(datasets, "load_dataset", lambda *args, **keywords: datasets.Dataset.from_list([row]))
-    source = Hub(name="o/n", revision="abc", splits={"test": "validation"}, checked="a test")
+    commit = "0123456789" * 4
+    source = Hub(name="o/n", revision=commit, splits={"test": "validation"}, checked="a test")
     both = task(hub=source, files=files())
-    assert (load(both, "test").source, load(both, "test").revision) == ("hub", "abc")
+    assert (load(both, "test").source, load(both, "test").revision) == ("hub", commit)
     assert load(both, "test", tmp_path).source == "files"
     assert load(task(hub=source), "test", tmp_path).source == "hub"
 
