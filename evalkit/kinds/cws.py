@@ -126,8 +126,8 @@ def project(words: Sequence[str], text: str) -> list[str]:
     matcher = difflib.SequenceMatcher(None, spelt, text, autojunk=False)
     for tag, left, left_end, right, right_end in matcher.get_opcodes():
         if tag == "equal":
-            boundaries |= {right + cut - left for cut in cuts if left <= cut <= left_end}
-        elif left_end in cuts:
+            boundaries |= {right + cut - left for cut in cuts if left < cut <= left_end}
+        elif left < left_end and left_end in cuts:
             boundaries.add(right_end)
     edges = [0, *sorted(edge for edge in boundaries if 0 < edge < len(text)), len(text)]
     return [text[start:end] for start, end in itertools.pairwise(edges)]

@@ -82,7 +82,7 @@ def test_a_run_is_scored_recorded_and_kept_whole(tmp_path):
     assert "a warning of the model" in record.warnings
     (folder,) = tmp_path.iterdir()
     assert folder.name == record.id
-    assert "even" in folder.name
+    assert "parity-one" in folder.name
     assert "/" not in record.id
     assert read_record(folder) == RunRecord.from_json(record.to_json())
 

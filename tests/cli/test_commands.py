@@ -1,0 +1,240 @@
+"""What each verb prints, on embedded tasks and on small files of the test's own."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from evalkit.cli import COMMANDS, run_cli
+from evalkit.commands.run import format_interval, format_value
+from evalkit.table import format_table, printable, width
+
+
+def own_task(folder: Path, more: str = "") -> str:
+    (folder / "src.txt").write_text("one\ntwo\nthree\n", encoding="utf-8")
+    (folder / "ref.txt").write_text("uno\ndos\ntres\n", encoding="utf-8")
+    path = folder / "own.toml"
+    path.write_text(
+        f'name = "own"\nkind = "mt"\nlanguage = "es"\nsource_language = "en"\n{more}\n'
+        '[files]\nformat = "parallel_text"\nsplits = { test = ["src.txt", "ref.txt"], train = ["src.txt", "ref.txt"] }\n',
+        encoding="utf-8",
+    )
+    return str(path)
+
+
+@pytest.mark.parametrize("verb", COMMANDS)
+def test_the_help_of_every_verb_shows_an_example(evalkit, verb):
+    outcome = evalkit(verb, "--help")
+    assert outcome.code == 0
+    assert f"evalkit {verb}" in outcome.out
+    assert "Example:" in outcome.out
+
+
+def test_flags_may_be_written_with_underscores(evalkit):
+    outcome = evalkit("run", "--task", "mini_cws", "--model", "baseline:copy", "--sample_ids", "test-0", "--limit", "1")
+    assert "--sample_ids" not in outcome.err
+
+
+def test_run_prints_values_with_intervals_and_signatures(evalkit, tmp_path):
+    outcome = evalkit("run", "--task", "mini_cws", "--model", "baseline:max-match", "--size", "60")
+    assert outcome.code == 0
+    header, _, first, *_ = outcome.out.splitlines()
+    assert header.split() == ["task", "model", "metric", "value", "95%", "interval", "n"]
+    assert first.split()[:4] == ["mini_cws", "max-match", "cws", "f1"]
+    assert first.rstrip().endswith("60")
+    assert "mini_cws cws: cws|variant:span" in outcome.out
+    assert outcome.err.startswith("kept: ")
+
+
+def test_run_json_is_one_document_with_the_records_that_were_kept(evalkit, tmp_path):
+    outcome = evalkit("run", "--task", "mini_cws,mini_ner", "--model", "baseline:majority", "--size", "20", "--json")
+    assert outcome.code == 0
+    records = outcome.json["runs"]
+    assert [record["task"]["name"] for record in records] == ["mini_cws", "mini_ner"]
+    for record in records:
+        kept = json.loads((tmp_path / "runs" / record["id"] / "run.json").read_text(encoding="utf-8"))
+        assert kept == record
+
+
+def test_a_grid_goes_on_past_a_run_that_fails_and_exits_5(evalkit):
+    outcome = evalkit("run", "--task", "mini_cws,mini_lm", "--model", "baseline:max-match", "--size", "5", "--json")
+    assert outcome.code == 5
+    assert [record["task"]["name"] for record in outcome.json["runs"]] == ["mini_cws"]
+    assert "does not answer lm tasks" in outcome.err
+    assert "1 of 2 runs failed" in outcome.err
+
+
+def test_all_baselines_and_task_patterns_expand_to_what_fits(evalkit):
+    outcome = evalkit("run", "--task", "mini_c*", "--model", "baseline:all", "--size", "12", "--json")
+    assert outcome.code == 0, outcome.err
+    pairs = {(record["task"]["kind"], record["model"]["name"]) for record in outcome.json["runs"]}
+    assert ("cws", "max-match") in pairs
+    assert ("classification", "tfidf") in pairs
+    assert ("cws", "lead-3") not in pairs
+
+
+def test_metrics_can_be_chosen_on_the_command_line(evalkit):
+    outcome = evalkit(
+        "run", "--task", "mini_mt_en_zh", "--model", "baseline:copy", "--size", "9", "--metrics", "chrf,ter", "--json"
+    )
+    assert [value["metric"] for value in outcome.json["runs"][0]["metrics"]] == ["chrf", "ter"]
+
+
+def test_sample_ids_may_come_from_a_file(evalkit, tmp_path):
+    task = own_task(tmp_path)
+    (tmp_path / "ids.txt").write_text("3\n1\n", encoding="utf-8")
+    outcome = evalkit(
+        "run", "--task", task, "--model", "baseline:copy", "--sample-ids", f"@{tmp_path / 'ids.txt'}", "--json"
+    )
+    assert outcome.json["runs"][0]["counts"]["examples"] == 2
+
+
+def test_one_example_gives_a_value_without_an_interval(evalkit, tmp_path):
+    outcome = evalkit("run", "--task", own_task(tmp_path), "--model", "baseline:copy", "--limit", "1", "--json")
+    for value in outcome.json["runs"][0]["metrics"]:
+        assert (value["low"], value["high"], value["stderr"]) == (None, None, None)
+
+
+def test_validate_says_ok_for_a_sound_task_and_warns_of_leakage(evalkit, tmp_path):
+    outcome = evalkit("validate", own_task(tmp_path), "--json")
+    assert outcome.code == 0
+    by_check = {finding["check"]: finding for finding in outcome.json["findings"]}
+    assert by_check["data test"]["status"] == "ok"
+    assert by_check["metrics"]["status"] == "ok"
+    # The test's task reads the same files as train and test.
+    assert by_check["leakage"]["status"] == "warning"
+    assert "3 of 3" in by_check["leakage"]["detail"]
+
+
+def test_validate_finds_a_template_that_fails_and_exits_2(evalkit, tmp_path):
+    outcome = evalkit("validate", own_task(tmp_path, more='prompt = "{{ sauce }}"'))
+    assert outcome.code == 2
+    assert "problem" in outcome.out
+    assert "'sauce' is undefined" in outcome.out
+
+
+@pytest.mark.parametrize(
+    "task", ["mini_mt_en_zh", "mini_summarization", "mini_qa", "mini_ner", "mini_cws", "mini_lm", "mini_classification"]
+)
+def test_every_kind_of_embedded_task_is_valid(evalkit, task):
+    outcome = evalkit("validate", task, "--json")
+    assert outcome.code == 0, outcome.out
+    assert all(finding["status"] == "ok" for finding in outcome.json["findings"]), outcome.out
+
+
+def test_show_a_task_prints_source_licence_and_the_prompt_on_a_real_example(evalkit):
+    outcome = evalkit("show", "mini_mt_en_zh", "--shots", "1")
+    assert "licence: " in outcome.out
+    assert "Translate from English to Chinese." in outcome.out
+    assert outcome.out.rstrip().endswith("Chinese:")
+    assert outcome.out.count("English: ") == 2
+
+
+def test_show_a_metric_prints_its_settings_and_reference(evalkit):
+    shown = evalkit("show", "bleu", "--json").json
+    assert shown["equals"].startswith("sacrebleu")
+    assert shown["settings"]["smooth_method"] == "'exp'"
+
+
+def test_show_a_run_folder_prints_its_record(evalkit, tmp_path):
+    record = evalkit("run", "--task", "mini_cws", "--size", "5", "--model", "baseline:copy", "--json").json["runs"][0]
+    assert evalkit("show", str(tmp_path / "runs" / record["id"]), "--json").json == record
+
+
+def test_lists_hold_what_can_be_named(evalkit):
+    tasks = evalkit("list", "tasks", "--kind", "cws", "--json").json["tasks"]
+    assert "mini_cws" in [task["name"] for task in tasks]
+    assert {task["kind"] for task in tasks} == {"cws"}
+    models = evalkit("list", "models", "--json").json["models"]
+    assert "baseline:max-match" in [model["model"] for model in models]
+    metrics = evalkit("list", "metrics", "--json").json["metrics"]
+    assert "ter" in [metric["name"] for metric in metrics if metric["better"] == "lower"]
+
+
+def test_doctor_reports_packages_and_resources(evalkit):
+    findings = evalkit("doctor", "--json").json["findings"]
+    whats = [finding["what"] for finding in findings]
+    for what in ("evalkit", "sacrebleu", "WordNet", "punkt_tab"):
+        assert what in whats
+
+
+def case(**changes) -> dict:
+    return {
+        "id": "x-1",
+        "metric": "span_f1",
+        "params": {},
+        "predictions": [[[0, 2, "PER"]]],
+        "references": [[[[0, 2, "PER"]]]],
+        "expected": {"tp": 1, "f1": 1.0},
+        "tolerance": 1e-9,
+        "source": "by hand",
+        "tags": [],
+        "note": "",
+        **changes,
+    }
+
+
+def doctor(evalkit, folder: Path, *cases: dict):
+    lines = "".join(json.dumps(row) + "\n" for row in cases)
+    (folder / "cases.jsonl").write_text(lines, encoding="utf-8")
+    return evalkit("doctor", "--metrics", str(folder), "--json")
+
+
+def test_conformance_counts_passed_and_failed_cases_and_exits_1_on_a_failure(evalkit, tmp_path):
+    good, wrong = case(), case(id="x-2", expected={"tp": 1, "f1": 0.5})
+    outcome = doctor(evalkit, tmp_path, good, wrong)
+    assert outcome.code == 1
+    assert (outcome.json["passed"], outcome.json["failed"], outcome.json["skipped"]) == (1, 1, 0)
+    (listed,) = outcome.json["not_passed"]
+    assert listed["id"] == "x-2"
+    assert "f1 is 1.0, expected 0.5" in listed["reason"]
+
+
+def test_an_error_case_passes_only_if_that_error_is_raised(evalkit, tmp_path):
+    refused = case(predictions=[], references=[], expected={"error": "ValueError"}, tolerance=0)
+    accepted = case(id="x-2", expected={"error": "ValueError"}, tolerance=0)
+    other = case(id="x-3", predictions=[], references=[], expected={"error": "TypeError"}, tolerance=0)
+    outcome = doctor(evalkit, tmp_path, refused, accepted, other)
+    assert (outcome.json["passed"], outcome.json["failed"]) == (1, 2)
+
+
+def test_a_value_that_is_missing_fails(evalkit, tmp_path):
+    outcome = doctor(evalkit, tmp_path, case(expected={"no_such_value": 1.0}))
+    assert outcome.json["not_passed"][0]["reason"] == "no_such_value is missing"
+
+
+@pytest.mark.parametrize(
+    ("value", "scale", "text"),
+    [
+        (None, 1, "-"),
+        (0.39981, 1, "0.3998"),
+        (41.2345, 100, "41.23"),
+        (100.00000000000004, 100, "100.00"),
+        (22.71, 1, "22.71"),
+    ],
+)
+def test_values_are_printed_as_the_field_prints_them(value, scale, text):
+    assert format_value(value, scale) == text
+
+
+def test_an_interval_that_is_not_there_is_a_dash():
+    assert format_interval(None, None, 1) == "-"
+    assert format_interval(0.1, 0.2, 1) == "[0.1000, 0.2000]"
+
+
+def test_a_table_is_aligned_also_where_characters_are_two_columns_wide():
+    lines = format_table(("a", "b"), [("北京", "1"), ("x", "22")], right=frozenset({1})).splitlines()
+    assert {width(line) for line in lines} == {8}
+
+
+def test_data_cannot_steer_the_terminal():
+    assert printable("a\x1b[31mb\tc\u202ed") == "a\\x1b[31mb c\\x202ed"
+
+
+def test_a_closed_pipe_is_no_error(monkeypatch):
+    def closed(*_args, **_kwargs):
+        raise BrokenPipeError
+
+    monkeypatch.setattr("evalkit.commands.list.list_tasks", closed)
+    monkeypatch.setattr("os.dup2", lambda *_: None)
+    assert run_cli(["list", "tasks"]) == 0
