@@ -8,7 +8,7 @@ export PYTHONDONTWRITEBYTECODE :=
 .PHONY: demo test check format lint types bench clean
 
 demo: $(STAMP)
-	$(BIN)/python -m evalkit.demo
+	$(BIN)/evalkit run --task 'mini_*' --model baseline:all
 
 test: $(STAMP)
 	$(BIN)/python -m pytest -q

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+from typing import TYPE_CHECKING
 
 import click
+
+if TYPE_CHECKING:
+    from evalkit.spec import TaskSpec
 
 TOPICS = ("tasks", "models", "metrics")
 
@@ -48,14 +52,19 @@ def list_tasks(kind: str | None) -> list[dict[str, str]]:
             "kind": task.kind,
             "language": f"{task.source_language}-{task.language}" if task.source_language else task.language,
             "metric": task.metrics[0].label,
-            "data": "embedded"
-            if task.generated
-            else "+".join(filter(None, (task.files and "files", task.hub and "hub"))),
+            "data": origin(task),
             "summary": task.summary,
         }
         for task in tasks().values()
         if kind in (None, task.kind)
     ]
+
+
+def origin(task: TaskSpec) -> str:
+    """Where a task's data comes from."""
+    if task.generated:
+        return "embedded"
+    return "+".join(name for name in ("files", "hub") if getattr(task, name))
 
 
 def list_models() -> list[dict[str, str]]:

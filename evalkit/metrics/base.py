@@ -41,7 +41,8 @@ class Statistics:
 
     def total(self) -> FloatArray:
         """Sum over examples, shape (k,)."""
-        return self.rows.sum(axis=0)
+        sums: FloatArray = self.rows.sum(axis=0)
+        return sums
 
     @staticmethod
     def merge(parts: Sequence[Statistics]) -> Statistics:
