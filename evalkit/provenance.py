@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any
 from evalkit import __version__
 from evalkit.data.load import TaskData
 from evalkit.digests import digest_json
+from evalkit.metrics.base import AnyMetric, Statistics
+from evalkit.record import StoredStatistics
 from evalkit.requests import Example, ModelInfo
 from evalkit.spec import RunSpec, TaskSpec
 
@@ -98,6 +100,18 @@ def describe_settings(spec: RunSpec, request_kind: str) -> dict[str, Any]:
         "confidence": spec.confidence,
         "resamples": spec.resamples,
     }
+
+
+def describe_statistics(metric: AnyMetric, statistics: Statistics) -> StoredStatistics:
+    """What is needed to score the stored statistics again; word lists, which only their extraction needs, are left out."""
+    settings = {
+        field.name: plain(getattr(metric, field.name))
+        for field in fields(metric)  # type: ignore[arg-type]
+        if field.init
+        and getattr(metric, field.name) != field.default
+        and not isinstance(getattr(metric, field.name), frozenset)
+    }
+    return StoredStatistics(metric=metric.name, settings=settings, columns=statistics.columns)
 
 
 def describe_timing(tokens: int | None, **seconds: float) -> dict[str, float]:

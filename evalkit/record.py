@@ -48,6 +48,18 @@ class MetricValue:
     """Whether tables show it."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredStatistics:
+    """How to read a metric's numbers in the samples, and how to score their sums again."""
+
+    metric: str
+    """Name of the metric."""
+    settings: Mapping[str, Any]
+    """Settings that differ from the metric's defaults, as `evalkit.metrics.configure` takes them."""
+    columns: tuple[str, ...]
+    """Names of the statistics, in the order of the samples' numbers."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class RunRecord:
     """Everything about one run but its samples."""
@@ -68,8 +80,8 @@ class RunRecord:
     """Everything of the command that changes answers or intervals."""
     metrics: tuple[MetricValue, ...]
     """Values, the task's main one first."""
-    statistics: Mapping[str, tuple[str, ...]]
-    """Metric label to the names of its statistics, in the order of the samples' numbers."""
+    statistics: Mapping[str, StoredStatistics]
+    """Metric label to what its stored statistics are."""
     details: Mapping[str, Any]
     """Metric label to all that the official scorer prints."""
     counts: Mapping[str, int]
@@ -105,10 +117,14 @@ class RunRecord:
                     f"run record of schema {version}; this evalkit reads up to {SCHEMA_VERSION}: install a newer one"
                 )
             document["metrics"] = tuple(MetricValue(**value) for value in document["metrics"])
-            document["statistics"] = {name: tuple(columns) for name, columns in document["statistics"].items()}
+            document["statistics"] = {label: _statistics(stored) for label, stored in document["statistics"].items()}
             document["warnings"] = tuple(document["warnings"])
             return RunRecord(**document)
         except InvalidInputError:
             raise
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise InvalidInputError(f"not a run record: {error}; expected the run.json of a run folder") from error
+
+
+def _statistics(stored: Mapping[str, Any]) -> StoredStatistics:
+    return StoredStatistics(**{**stored, "columns": tuple(stored["columns"])})

@@ -108,7 +108,7 @@ def run(
         model=provenance.describe_model(adapter.info),
         settings=provenance.describe_settings(spec, context.request_kind),
         metrics=tuple(metric_values(measured, len(scored), len(answered) - len(scored))),
-        statistics={row.metric.label: row.statistics.columns for row in measured},
+        statistics={row.metric.label: provenance.describe_statistics(row.metric, row.statistics) for row in measured},
         details={row.metric.label: row.report for row in measured},
         counts=count(answered),
         timing=provenance.describe_timing(

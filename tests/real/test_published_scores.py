@@ -252,7 +252,7 @@ def test_xsum_summaries_score_the_published_rouge_line_by_line_and_in_the_mean(e
     )
     found = values(outcome)
     (record,) = outcome.json["runs"]
-    columns = record["statistics"]["rouge"]
+    columns = record["statistics"]["rouge"]["columns"]
     samples = (tmp_path / "runs" / record["id"] / "samples.jsonl").read_text(encoding="utf-8").splitlines()
     scored = [dict(zip(columns, json.loads(line)["statistics"]["rouge"], strict=True)) for line in samples]
     # rouge-score and the Perl script stem a few words differently: so many of the 1,992 lines agree within 0.0001.

@@ -11,6 +11,7 @@ from evalkit.data.load import load
 from evalkit.errors import EvalkitError, InvalidInputError, UnknownNameError
 from evalkit.kinds import KINDS
 from evalkit.metrics.classification import Classification
+from evalkit.metrics.configure import configure
 from evalkit.record import RunRecord
 from evalkit.requests import ClassifyResponse, ModelInfo, Request, Response, TaskContext
 from evalkit.runner import run
@@ -89,12 +90,14 @@ def test_a_run_is_scored_recorded_and_kept_whole(tmp_path):
 
 def test_scores_can_be_made_again_from_the_samples_alone(tmp_path):
     record = run_toy(tmp_path)
-    columns = record.statistics["classification"]
+    stored = record.statistics["classification"]
     numbers = [row["statistics"]["classification"] for row in read_samples(tmp_path / record.id)]
     sums = [float(sum(column)) for column in zip(*numbers, strict=True)]
     import numpy as np
 
-    again = Classification(labels=LABELS).score(np.array(sums), columns)
+    metric = configure(stored.metric, stored.settings)
+    assert metric == Classification(labels=LABELS)
+    again = metric.score(np.array(sums), stored.columns)
     for value in record.metrics:
         if value.value is not None:
             assert float(again[value.name]) == value.value
