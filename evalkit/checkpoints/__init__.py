@@ -1,0 +1,1 @@
+"""Checkpoint folders: what is in them and how their tensors are named."""

@@ -1,0 +1,43 @@
+"""The published sizes have the published numbers of parameters, counted without memory on the meta device."""
+
+import pytest
+import torch
+
+from evalkit_models import gpt
+from evalkit_models.layers import parameter_counts
+
+GPTS = {
+    "gpt2": 124_439_808,
+    "gpt2-medium": 354_823_168,
+    "gpt2-large": 774_030_080,
+    "gpt2-xl": 1_557_611_200,
+}
+
+
+def count(build) -> int:
+    with torch.device("meta"):
+        return parameter_counts(build())["total"]
+
+
+@pytest.mark.parametrize("name", gpt.SIZES)
+def test_gpt2_has_the_published_number_of_parameters(name):
+    assert count(lambda: gpt.GPT(gpt.SIZES[name])) == GPTS[name]
+
+
+def test_counts_set_tables_of_tokens_and_positions_apart():
+    with torch.device("meta"):
+        counts = parameter_counts(gpt.GPT(gpt.SIZES["gpt2"]))
+    tables = (50257 + 1024) * 768
+    # 12 blocks of 12 D^2 weights and 13 D biases and norm parameters, and the last norm.
+    blocks = 12 * (12 * 768**2 + 13 * 768) + 2 * 768
+    assert counts == {"total": tables + blocks, "embedding": tables, "non_embedding": blocks}
+
+
+def test_untied_head_counts_as_a_table():
+    shape = {"vocab_size": 11, "max_length": 3, "width": 4, "layers": 1, "heads": 1, "ff_width": 8}
+    tied, untied = (
+        parameter_counts(gpt.GPT(gpt.GPTConfig(**shape, tie_head=True))),
+        parameter_counts(gpt.GPT(gpt.GPTConfig(**shape, tie_head=False))),
+    )
+    assert untied["embedding"] - tied["embedding"] == 11 * 4
+    assert untied["non_embedding"] == tied["non_embedding"]
