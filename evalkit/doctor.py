@@ -15,7 +15,6 @@ OK, MISSING, OPTIONAL = "ok", "missing", "optional"
 _REQUIRED = ("numpy", "sacrebleu", "rouge-score", "nltk", "scikit-learn", "rapidfuzz", "jinja2", "fsspec", "rich")
 _EXTRAS = {
     "datasets": "tasks from the Hugging Face hub: pip install 'evalkit[hub]'",
-    "rouge-score-rs": "faster ROUGE, same values: pip install 'evalkit[fast]'",
     "mecab-python3": "BLEU for Japanese: pip install 'evalkit[ja]'",
     "mecab-ko": "BLEU for Korean: pip install 'evalkit[ko]'",
 }
