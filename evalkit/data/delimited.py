@@ -16,7 +16,7 @@ _LONGEST_FIELD = 2**31 - 1
 
 COLUMN_OPTIONS: Mapping[str, str] = {
     "columns": "names of the columns, for files without a header line",
-    "skip_prefix": "lines that begin with this text are no rows, e.g. '#'",
+    "skip_prefix": "rows whose first cell begins with this text are skipped, e.g. '#'",
 }
 """Options of both formats."""
 
