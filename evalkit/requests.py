@@ -231,6 +231,42 @@ class TaskContext:
     """The training words of a segmentation task; raises `MissingResourceError` where there are none."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decoding:
+    """How text is generated; the defaults are greedy."""
+
+    beams: int = 1
+    """Beams of beam search; 1 means greedy or sampled."""
+    length_penalty: float = 1.0
+    """Exponent alpha of Wu et al. (2016), section 7, equation 14; 0 compares plain log-probabilities."""
+    temperature: float = 0.0
+    """Divides the logits before sampling; 0 takes the most probable token."""
+    top_k: int = 0
+    """Sample among so many most probable tokens; 0 for all."""
+    top_p: float = 1.0
+    """Sample among the most probable tokens that together have this probability."""
+    repetition_penalty: float = 1.0
+    """Divides (multiplies, if negative) the logits of tokens that are there already (Keskar et al., 2019)."""
+    seed: int = 0
+    """Seed of sampling; each example draws from its own generator, whatever the batch."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelSettings:
+    """How a neural model is run; systems that are no neural models ignore all of it."""
+
+    device: str = "auto"
+    """``auto``, ``cpu``, ``cuda``, ``cuda:N`` or ``mps``."""
+    dtype: str = "float32"
+    """``float32``, ``bfloat16`` or ``float16``."""
+    batch_size: int | None = None
+    """Sequences at once; None finds a token budget and halves it when memory runs out."""
+    on_overflow: str = "error"
+    """What happens to texts longer than the model: ``error``, ``truncate``, ``window`` or ``skip``."""
+    decoding: Decoding = field(default_factory=Decoding)
+    """How text is generated."""
+
+
 class ModelAdapter(Protocol):
     """A model behind one interface. Padding, batching, truncation and devices are its own business."""
 
