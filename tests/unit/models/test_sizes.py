@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from evalkit_models import gpt
+from evalkit_models import bert, gpt
 from evalkit_models.layers import parameter_counts
 
 GPTS = {
@@ -11,6 +11,15 @@ GPTS = {
     "gpt2-medium": 354_823_168,
     "gpt2-large": 774_030_080,
     "gpt2-xl": 1_557_611_200,
+}
+BERTS = {
+    "bert-base-uncased": 109_482_240,
+    "bert-large-uncased": 335_141_888,
+    "bert-base-cased": 108_310_272,
+    "bert-large-cased": 333_579_264,
+    "bert-base-chinese": 102_267_648,
+    "roberta-base": 124_645_632,
+    "roberta-large": 355_359_744,
 }
 
 
@@ -22,6 +31,11 @@ def count(build) -> int:
 @pytest.mark.parametrize("name", gpt.SIZES)
 def test_gpt2_has_the_published_number_of_parameters(name):
     assert count(lambda: gpt.GPT(gpt.SIZES[name])) == GPTS[name]
+
+
+@pytest.mark.parametrize("name", bert.SIZES)
+def test_bert_with_pooler_has_the_published_number_of_parameters(name):
+    assert count(lambda: bert.Bert(bert.SIZES[name], has_pooler=True)) == BERTS[name]
 
 
 def test_counts_set_tables_of_tokens_and_positions_apart():
