@@ -33,9 +33,11 @@ types: $(STAMP)
 bench: $(STAMP)
 	for script in $(filter-out benchmarks/corpus.py,$(wildcard benchmarks/*.py)); do $(BIN)/python $$script || exit 1; done
 
-$(STAMP): pyproject.toml
+# torch goes first and pinned: a range would take a build with several GB of CUDA libraries.
+$(STAMP): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt torch
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	touch $(STAMP)
 
 clean:

@@ -48,8 +48,8 @@ class Verbs(click.Group):
 
 
 def dashes(name: str) -> str:
-    """Flags may be written with underscores."""
-    return name.replace("_", "-") if name.startswith("--") else name
+    """Flags may be written with underscores; click hands their names over without the leading dashes."""
+    return name.replace("_", "-")
 
 
 @click.command(

@@ -90,6 +90,17 @@ FORBIDDEN = {
         "click",
         *UPPER,
     ),
+    "evalkit.checkpoints": (
+        TASKS,
+        "evalkit.spec",
+        "evalkit.kinds",
+        "evalkit.metrics",
+        "evalkit.record",
+        "evalkit.stats",
+        "evalkit.adapters",
+        "click",
+        *UPPER,
+    ),
     "evalkit.runner": (
         "torch",
         MODELS,

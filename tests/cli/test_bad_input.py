@@ -88,7 +88,7 @@ Case = tuple[Callable[[Path], list[str]], str]
 CASES: dict[str, Case] = {
     "no such command": (lambda d: ["rum"], "unknown command 'rum'; did you mean 'run'?"),
     "no such flag": (lambda d: run("mini_cws", "baseline:copy", "--limt", "3"), "--limit"),
-    "a flag without its value": (lambda d: ["run", "--task"], "--task"),
+    "a flag without its value": (lambda d: ["show", "mini_cws", "--data-dir"], "--data-dir"),
     "no task named": (lambda d: ["run", "--model", "baseline:copy"], "--task"),
     "no such task": (lambda d: run("mini_cwz", "baseline:copy"), "unknown task 'mini_cwz'; did you mean 'mini_cws'?"),
     "no task matches a pattern": (lambda d: run("mimi_*", "baseline:copy"), "unknown task pattern 'mimi_*'"),
@@ -124,7 +124,7 @@ CASES: dict[str, Case] = {
     "a missing data folder": (lambda d: run(mt(d), "baseline:copy", "--data-dir", str(d / "gone")), "is not a folder"),
     "a missing data file": (lambda d: run(own(d, MT), "baseline:copy"), "source.txt"),
     "unequal source and reference": (lambda d: run(mt(d, reference="uno\n"), "baseline:copy"), "2"),
-    "an empty data set": (lambda d: run(mt(d, source="", reference=""), "baseline:copy"), "expected at least one"),
+    "an empty data set": (lambda d: run(mt(d, source="", reference=""), "baseline:copy"), "the file is empty"),
     "invalid UTF-8 in the data": (lambda d: run(mt(d, source=b"one\nt\xffo\n"), "baseline:copy"), "source.txt:2"),
     "a cut gzip file": (lambda d: run(mt(d, source=gzip.compress(b"one\ntwo\n" * 500)[:40]), "baseline:copy"), "gzip"),
     "unequal lines of predictions": (lambda d: run(mt(d), predicted(d, "uno\n")), "1 line"),
