@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from evalkit_models import bert, gpt
+from evalkit_models import bert, gpt, t5
 from evalkit_models.layers import parameter_counts
 
 GPTS = {
@@ -21,6 +21,18 @@ BERTS = {
     "roberta-base": 124_645_632,
     "roberta-large": 355_359_744,
 }
+T5S = {
+    "t5-small": 60_506_624,
+    "t5-base": 222_903_552,
+    "t5-large": 737_668_096,
+    "t5-3b": 2_851_598_336,
+    "t5-v1_1-small": 76_961_152,
+    "t5-v1_1-base": 247_577_856,
+    "t5-v1_1-large": 783_150_080,
+    "t5-v1_1-xl": 2_849_757_184,
+    "mt5-small": 300_176_768,
+    "mt5-base": 582_401_280,
+}
 
 
 def count(build) -> int:
@@ -36,6 +48,11 @@ def test_gpt2_has_the_published_number_of_parameters(name):
 @pytest.mark.parametrize("name", bert.SIZES)
 def test_bert_with_pooler_has_the_published_number_of_parameters(name):
     assert count(lambda: bert.Bert(bert.SIZES[name], has_pooler=True)) == BERTS[name]
+
+
+@pytest.mark.parametrize("name", t5.SIZES)
+def test_t5_has_the_published_number_of_parameters(name):
+    assert count(lambda: t5.T5(t5.SIZES[name])) == T5S[name]
 
 
 def test_counts_set_tables_of_tokens_and_positions_apart():
