@@ -8,6 +8,7 @@ import transformers
 from torch.nn import functional
 
 from evalkit.checkpoints.huggingface import to_huggingface, to_ours
+from evalkit_models.decoder import Decoder, DecoderConfig, rotate, rotation
 from evalkit_models.gpt import GPT, GPTConfig
 
 VOCABULARY, MAXIMUM = 31, 12
@@ -37,9 +38,43 @@ def gpt_pair(*, width: int, layers: int, heads: int, tie_head: bool):
     return transformers.GPT2LMHeadModel._from_config(theirs, attn_implementation="eager"), GPT(ours), "gpt2"
 
 
+def decoder_pair(named, *, width: int, layers: int, heads: int, kv_heads: int, tie_head: bool):
+    """A Llama or Qwen2 of transformers and ours of the same shape."""
+    theirs = getattr(transformers, f"{named}Config")(
+        vocab_size=VOCABULARY,
+        max_position_embeddings=MAXIMUM,
+        hidden_size=width,
+        intermediate_size=40,
+        num_hidden_layers=layers,
+        num_attention_heads=heads,
+        num_key_value_heads=kv_heads,
+        tie_word_embeddings=tie_head,
+        rms_norm_eps=1e-4,
+        rope_parameters={"rope_type": "default", "rope_theta": 200.0},
+    )
+    ours = DecoderConfig(
+        vocab_size=VOCABULARY,
+        max_length=MAXIMUM,
+        width=width,
+        layers=layers,
+        heads=heads,
+        kv_heads=kv_heads,
+        ff_width=40,
+        rope_base=200.0,
+        qkv_bias=named == "Qwen2",
+        tie_head=tie_head,
+        norm_eps=1e-4,
+    )
+    model = getattr(transformers, f"{named}ForCausalLM")._from_config(theirs, attn_implementation="eager")
+    return model, Decoder(ours), "llama"
+
+
 PAIRS = {
     "gpt2-24x2": lambda: gpt_pair(width=24, layers=2, heads=3, tie_head=True),
     "gpt2-32x3-untied": lambda: gpt_pair(width=32, layers=3, heads=2, tie_head=False),
+    "llama-24x2-shared": lambda: decoder_pair("Llama", width=24, layers=2, heads=6, kv_heads=2, tie_head=False),
+    "llama-32x3-tied": lambda: decoder_pair("Llama", width=32, layers=3, heads=2, kv_heads=2, tie_head=True),
+    "qwen2-24x2": lambda: decoder_pair("Qwen2", width=24, layers=2, heads=3, kv_heads=1, tie_head=False),
 }
 
 
@@ -202,7 +237,7 @@ def test_every_parameter_gets_a_gradient(model, rows):
     model.zero_grad()
 
 
-def test_initialisation_is_the_stated_one():
+def test_initialisation_of_gpt_is_the_stated_one():
     config = GPTConfig(vocab_size=500, max_length=64, width=128, layers=8, heads=2, ff_width=512)
     model = GPT(config)
     model.initialise(torch.Generator().manual_seed(1))
@@ -217,6 +252,45 @@ def test_initialisation_is_the_stated_one():
     again = GPT(config)
     again.initialise(torch.Generator().manual_seed(1))
     assert all(torch.equal(a, b) for a, b in zip(model.parameters(), again.parameters(), strict=True))
+
+
+def test_initialisation_of_decoder_is_the_stated_one():
+    model = Decoder(
+        DecoderConfig(vocab_size=500, max_length=64, width=128, layers=8, heads=4, kv_heads=2, ff_width=256)
+    )
+    model.initialise(torch.Generator().manual_seed(1))
+    block = model.blocks[3]
+    for weight in (model.tokens.weight, model.output.weight, block.attention.qkv.weight, block.mlp.gate.weight):
+        assert weight.std().item() == pytest.approx(0.02, rel=0.03)
+    for weight in (block.attention.out.weight, block.mlp.down.weight):
+        assert weight.std().item() == pytest.approx(0.02 / math.sqrt(16), rel=0.03)
+    assert torch.equal(block.norm1.weight, torch.ones(128))
+
+
+def test_scores_of_turned_vectors_depend_on_their_distance_alone():
+    q, k = torch.randn(2, 1, 1, 1, 8, generator=torch.Generator().manual_seed(0)).expand(2, 1, 1, 30, 8)
+    turn = rotation(torch.arange(30), 8, 50.0)
+    scores = rotate(q, *turn)[0, 0] @ rotate(k, *turn)[0, 0].T
+    for distance in range(-5, 6):
+        diagonal = scores.diagonal(distance)
+        torch.testing.assert_close(diagonal, diagonal[:1].expand_as(diagonal), atol=1e-4, rtol=0)
+    assert scores[0].std() > 0.1
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        ({"heads": 5, "kv_heads": 5}, "width 24 is not divisible by heads 5"),
+        ({"kv_heads": 4}, "heads 6 is not divisible by kv_heads 4"),
+        ({"heads": 8, "kv_heads": 8}, "head_width 3 is not divisible by a rotated pair of 2"),
+        ({"rope_base": 1.0}, "rope_base is 1.0, expected above 1"),
+        ({"vocab_size": 0}, "vocab_size is 0, expected at least 1"),
+    ],
+)
+def test_impossible_decoder_is_refused(change, problem):
+    shape = {"vocab_size": 9, "max_length": 4, "width": 24, "layers": 1, "heads": 6, "kv_heads": 2, "ff_width": 8}
+    with pytest.raises(ValueError, match=problem):
+        DecoderConfig(**{**shape, **change})
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from evalkit_models import bert, gpt, t5
+from evalkit_models import bert, decoder, gpt, t5
 from evalkit_models.layers import parameter_counts
 
 GPTS = {
@@ -33,6 +33,12 @@ T5S = {
     "mt5-small": 300_176_768,
     "mt5-base": 582_401_280,
 }
+DECODERS = {
+    "llama-2-7b": 6_738_415_616,
+    "llama-3-8b": 8_030_261_248,
+    "tinyllama-1.1b": 1_100_048_384,
+    "qwen2-0.5b": 494_032_768,
+}
 
 
 def count(build) -> int:
@@ -53,6 +59,11 @@ def test_bert_with_pooler_has_the_published_number_of_parameters(name):
 @pytest.mark.parametrize("name", t5.SIZES)
 def test_t5_has_the_published_number_of_parameters(name):
     assert count(lambda: t5.T5(t5.SIZES[name])) == T5S[name]
+
+
+@pytest.mark.parametrize("name", decoder.SIZES)
+def test_decoder_has_the_published_number_of_parameters(name):
+    assert count(lambda: decoder.Decoder(decoder.SIZES[name])) == DECODERS[name]
 
 
 def test_counts_set_tables_of_tokens_and_positions_apart():
