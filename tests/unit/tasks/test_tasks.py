@@ -64,6 +64,13 @@ def test_header_says_paper_licence_and_an_example(name):
     assert header.index("Example (") > header.index("Licence: ")
 
 
+@pytest.mark.parametrize("name", TASKS)
+def test_header_says_licence_and_example_of_generated_data_too(name):
+    header = MODULES[name].__doc__
+    assert "\nLicence: " in header
+    assert "\nExample" in header
+
+
 @pytest.mark.parametrize("name", NAMED)
 def test_header_says_how_the_hub_is_pinned(name):
     hub, header = TASKS[name].hub, MODULES[name].__doc__
