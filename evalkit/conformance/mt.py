@@ -1,4 +1,4 @@
-"""Evaluates the conformance cases of BLEU, chrF, chrF++ and TER."""
+"""Evaluates the conformance cases of BLEU, chrF and TER."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from evalkit.conformance.case import Case, Evaluator
 from evalkit.errors import UnknownNameError
 from evalkit.metrics.bleu import Bleu
-from evalkit.metrics.chrf import Chrf, ChrfPlusPlus
+from evalkit.metrics.chrf import Chrf
 from evalkit.metrics.ter import Ter
 
 
@@ -26,7 +26,7 @@ def _bleu(case: Case) -> Mapping[str, Any]:
 def _chrf(case: Case) -> Mapping[str, Any]:
     """Corpus: score and signature; sentences: scores."""
     is_corpus, settings = _settings(case)
-    metric = ChrfPlusPlus(**settings) if case.metric == "chrf++" else Chrf(**settings)
+    metric = Chrf(**settings)
     if is_corpus:
         return _unversioned(metric.report(case.predictions, case.references))
     return {"scores": metric.sentence_scores(case.predictions, case.references).tolist()}
@@ -59,5 +59,5 @@ def _unversioned(report: Mapping[str, Any]) -> dict[str, Any]:
     return {**report, "signature": "|".join(parts)}
 
 
-EVALUATORS: Mapping[str, Evaluator] = {"bleu": _bleu, "chrf": _chrf, "chrf++": _chrf, "ter": _ter}
+EVALUATORS: Mapping[str, Evaluator] = {"bleu": _bleu, "chrf": _chrf, "ter": _ter}
 """How each metric's cases are evaluated."""

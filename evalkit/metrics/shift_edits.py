@@ -14,7 +14,9 @@ References:
     Hyyrö (2003), "A bit-vector algorithm for computing Levenshtein and Damerau edit distances".
 """
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from itertools import islice
 from math import ceil, floor
 from typing import TypeAlias
@@ -66,8 +68,10 @@ class _Codes(dict[str, str]):
 
 def _least_distance(hypothesis: str, reference: str) -> int:
     """Bound the distance of any order of the hypothesis' words to the reference from below."""
-    common = sum(min(hypothesis.count(word), reference.count(word)) for word in set(hypothesis))
-    return max(len(hypothesis), len(reference)) - common
+    left = Counter(reference)
+    left.subtract(hypothesis)
+    missing = sum(count for count in left.values() if count > 0)
+    return max(len(hypothesis), len(reference)) - (len(reference) - missing)
 
 
 class _Search:
@@ -84,7 +88,11 @@ class _Search:
         self._places: dict[str, list[int]] = {}
         for place, word in enumerate(reference):
             self._places.setdefault(word, []).append(place)
-        self._masks = {word: sum(1 << place for place in places) for word, places in self._places.items()}
+
+    @cached_property
+    def _masks(self) -> dict[str, int]:
+        """Word to the places where the reference has it, one bit a place."""
+        return {word: sum(1 << place for place in places) for word, places in self._places.items()}
 
     def edits(self, words: str) -> int:
         """Count the moves and the word edits that remain."""

@@ -56,7 +56,8 @@ class Ter(Metric[str, str]):
         rows = np.empty((len(predictions), 2))
         for index, (prediction, texts) in enumerate(zip(predictions, references, strict=True)):
             hypothesis = tokenize(prediction.rstrip()).split()
-            targets = [tokenize(text.rstrip()).split() for text in texts]
+            # sacrebleu tokenizes references twice, which matters where `normalized` splits or resolves more the second time.
+            targets = [tokenize(tokenize(text.rstrip())).split() for text in texts]
             rows[index] = fewest_edits(hypothesis, targets), sum(map(len, targets)) / len(targets)
         return Statistics(self.columns, rows)
 
