@@ -5,7 +5,8 @@ Licence: not stated in the repository of the shared task (wmt-conference/wmt22-n
 Files: 2,037 lines with references A and B, under the names of that repository; no training part.
 Hub: haoranxu/WMT22-Test, one reference only, so its scores are not those of the files. Unpinned: no commit of it could be
 looked up, so the head is loaded and the commit that it resolves to is written into the run.
-Scores of the shared task: BLEU with tokenizer zh and chrF over both references are its ``bleu-all`` and ``chrf-all``.
+Scores of the shared task: BLEU with tokenizer zh and chrF over both references are its ``bleu-all`` and ``chrf-all``. chrF takes
+the first of two references that are equally near, and the published values come out only with B before A.
 Example (made up in the same form):
     source: The parcel came a day late, but the seller answered at once.
     references: 包裹晚到了一天，但是卖家马上回复了。 / 快递迟了一天，不过卖家立刻就答复了。
@@ -28,7 +29,7 @@ TASK = TaskSpec(
     licence="not stated in the repository",
     files=Files(
         format="parallel_text",
-        splits={"test": (f"{_FOLDER}.src.en", f"{_FOLDER}.ref.A.zh", f"{_FOLDER}.ref.B.zh")},
+        splits={"test": (f"{_FOLDER}.src.en", f"{_FOLDER}.ref.B.zh", f"{_FOLDER}.ref.A.zh")},
     ),
     hub=Hub(
         name="haoranxu/WMT22-Test",

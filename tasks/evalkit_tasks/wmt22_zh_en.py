@@ -2,7 +2,8 @@
 
 Paper: Kocmi et al. (2022), "Findings of the 2022 Conference on Machine Translation (WMT22)".
 Licence: not stated in the repository of the shared task (wmt-conference/wmt22-news-systems).
-Files: 1,875 lines with references A and B, under the names of that repository; no training part.
+Files: 1,875 lines with references A and B, under the names of that repository; no training part. B stands before A, as the
+published chrF of the other direction needs it.
 Hub: haoranxu/WMT22-Test, one reference only, so its scores are not those of the files. Unpinned: no commit of it could be
 looked up, so the head is loaded and the commit that it resolves to is written into the run.
 Example (made up in the same form):
@@ -28,7 +29,7 @@ TASK = TaskSpec(
     licence="not stated in the repository",
     files=Files(
         format="parallel_text",
-        splits={"test": (f"{_FOLDER}.src.zh", f"{_FOLDER}.ref.A.en", f"{_FOLDER}.ref.B.en")},
+        splits={"test": (f"{_FOLDER}.src.zh", f"{_FOLDER}.ref.B.en", f"{_FOLDER}.ref.A.en")},
     ),
     hub=Hub(
         name="haoranxu/WMT22-Test",

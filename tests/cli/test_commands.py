@@ -60,7 +60,7 @@ def test_a_grid_goes_on_past_a_run_that_fails_and_exits_5(evalkit):
     outcome = evalkit("run", "--task", "mini_cws,mini_lm", "--model", "baseline:max-match", "--size", "5", "--json")
     assert outcome.code == 5
     assert [record["task"]["name"] for record in outcome.json["runs"]] == ["mini_cws"]
-    assert "does not answer lm tasks" in outcome.err
+    assert "but task 'mini_lm' asks by rolling" in outcome.err
     assert "1 of 2 runs failed" in outcome.err
 
 
