@@ -44,7 +44,9 @@ def configure(
     try:
         return make()
     except TypeError as error:
-        raise InvalidInputError(f"metric {name!r}: {error}; settings are {', '.join(sorted(known)) or 'none'}") from error
+        raise InvalidInputError(
+            f"metric {name!r}: {error}; settings are {', '.join(sorted(known)) or 'none'}"
+        ) from error
 
 
 def _frozen(value: object) -> object:
