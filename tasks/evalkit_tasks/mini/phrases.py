@@ -65,13 +65,13 @@ class Speech:
         self.lexicon = lexicon
         self.names = names
 
-    def named(self, is_full: bool | None = None) -> Phrase:
+    def named(self) -> Phrase:
         """Draw a person by name, sometimes with a title."""
         rng = self.rng
         if chance(rng, 0.55):
             person = self.names.chinese_person(rng)
         else:
-            person = self.names.western_person(rng, chance(rng, 0.4) if is_full is None else is_full)
+            person = self.names.western_person(rng, chance(rng, 0.4))
         if person.family and chance(rng, 0.2):
             return self._titled(person)
         return Phrase(((person.english, "PER"),), ((person.chinese, "PER"),), "3", person.gender)

@@ -19,7 +19,11 @@ from typing import NamedTuple, TypeAlias
 State: TypeAlias = dict[str, str]
 """Register to the words it holds."""
 Holdings: TypeAlias = dict[str, dict[str, float]]
-"""Register to the words it may hold and how likely each is."""
+"""Register to the words it may hold and how likely each is.
+
+Registers are kept one by one, not jointly. That is exact as long as the branches of a `Switch` recall no register that was drawn
+apart from the one that they switch on.
+"""
 
 PUNCTUATION = frozenset(".,")
 
@@ -158,7 +162,7 @@ class Draw(Node):
         register: Where the word is kept; '' where it is not needed again.
         options: The words; an option may be several words.
         is_even: Whether all are equally likely; else option i is drawn with a weight of 1 / (i + 3), as in Zipf's law.
-        apart_from: Register whose word is not drawn again; the options must be equally likely.
+        apart_from: Register whose word is not drawn again; '' for none.
     """
 
     def __init__(self, register: str, options: Sequence[str], is_even: bool = False, apart_from: str = "") -> None:
@@ -166,51 +170,50 @@ class Draw(Node):
         self.apart_from = apart_from
         weights = [1.0 if is_even else 1.0 / (index + 3) for index in range(len(options))]
         self.chances = {option: weight / sum(weights) for option, weight in zip(options, weights, strict=True)}
-        self.options = tuple(options)
         self.split = {option: option.split() for option in options}
-
-    def _kept(self, state: Mapping[str, str]) -> float:
-        """Probability mass of the options that may be drawn."""
-        return 1.0 - 1.0 / len(self.options) if self.apart_from and state[self.apart_from] in self.chances else 1.0
+        self.lengths = sorted({len(words) for words in self.split.values()})
 
     def write(self, rng: Random, state: State, out: list[str]) -> float:
         """Draw a word."""
-        taken = state[self.apart_from] if self.apart_from else None
-        kept = self._kept(state)
-        roll = rng.random() * kept
-        option = self.options[0]
-        for candidate in self.options:
+        taken = state[self.apart_from] if self.apart_from else ""
+        left = 1.0 - self.chances.get(taken, 0.0)
+        roll = rng.random() * left
+        option = ""
+        for candidate, chance in self.chances.items():
             if candidate != taken:
                 option = candidate
-                roll -= self.chances[candidate]
+                roll -= chance
                 if roll < 0:
                     break
         if self.register:
             state[self.register] = option
         out.extend(self.split[option])
-        return math.log(self.chances[option] / kept)
+        return math.log(self.chances[option] / left)
 
     def parse(self, tokens: Sequence[str], start: int, state: State) -> Iterator[tuple[int, State, float]]:
         """Match one of the words."""
-        for length in {len(words) for words in self.split.values()}:
+        taken = state[self.apart_from] if self.apart_from else ""
+        for length in self.lengths:
             option = " ".join(tokens[start : start + length])
-            if option not in self.chances or (self.apart_from and state[self.apart_from] == option):
-                continue
-            after = {**state, self.register: option} if self.register else state
-            yield start + length, after, math.log(self.chances[option] / self._kept(state))
+            if option in self.chances and option != taken:
+                after = {**state, self.register: option} if self.register else state
+                yield start + length, after, math.log(self.chances[option] / (1.0 - self.chances.get(taken, 0.0)))
 
     def measure(self, holdings: Holdings) -> Measure:
-        """Compute the entropy of the draw; without one of n equal words it is log(n - 1), whichever is left out."""
+        """Average over what may be left out."""
+        total = NOTHING
+        drawn = dict.fromkeys(self.chances, 0.0)
+        for taken, weight in (holdings[self.apart_from] if self.apart_from else {"": 1.0}).items():
+            left = 1.0 - self.chances.get(taken, 0.0)
+            for option, chance in self.chances.items():
+                if option != taken:
+                    share = chance / left
+                    drawn[option] += weight * share
+                    part = Measure(-math.log(share), 0.0, 0.0).plus(size_of(self.split[option]))
+                    total = total.plus(part.times(weight * share))
         if self.register:
-            holdings[self.register] = dict(self.chances)
-        sizes = [size_of(self.split[option]).times(chance) for option, chance in self.chances.items()]
-        size = NOTHING
-        for part in sizes:
-            size = size.plus(part)
-        entropy = sum(-chance * math.log(chance) for chance in self.chances.values())
-        if self.apart_from:
-            entropy = math.log(len(self.options) - 1)
-        return Measure(entropy, size.words, size.characters)
+            holdings[self.register] = drawn
+        return total
 
 
 class Recall(Node):
@@ -272,7 +275,8 @@ class Switch(Node):
         """Average the nodes; the word is known already, so the choice costs nothing."""
         total = NOTHING
         for held, chance in holdings[self.register].items():
-            total = total.plus(self.nodes[held].measure(dict(holdings)).times(chance))
+            known = {**holdings, self.register: {held: 1.0}}
+            total = total.plus(self.nodes[held].measure(known).times(chance))
         return total
 
 

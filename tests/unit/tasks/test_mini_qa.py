@@ -1,0 +1,87 @@
+from collections import Counter, defaultdict
+from random import Random
+
+import pytest
+
+from evalkit_tasks import mini_qa, mini_qa_zh
+from evalkit_tasks.mini import questions
+from evalkit_tasks.mini.news import KINDS, ReportMaker, facts_of, templates
+from evalkit_tasks.mini.templates import parts_of
+
+ENGLISH = questions.rows("en", True, "test", 600, 0)
+CHINESE = questions.rows("zh", False, "test", 600, 0)
+
+
+@pytest.mark.parametrize("rows", [ENGLISH, CHINESE], ids=["en", "zh"])
+def test_answers_stand_where_they_are_said_to(rows):
+    for row in rows:
+        assert len(row["answers"]) == len(row["answer_starts"])
+        for answer, start in zip(row["answers"], row["answer_starts"], strict=True):
+            assert row["context"][start : start + len(answer)] == answer
+
+
+def test_a_third_of_the_english_questions_has_no_answer():
+    assert sum(not row["answers"] for row in ENGLISH) == 200
+    assert mini_qa.TASK.options["unanswerable"] is True
+
+
+def test_each_chinese_question_has_an_answer():
+    assert all(row["answers"] for row in CHINESE)
+    assert not mini_qa_zh.TASK.options
+
+
+@pytest.mark.parametrize("rows", [ENGLISH, CHINESE], ids=["en", "zh"])
+def test_paragraph_is_a_cluster_of_three_questions(rows):
+    clusters = defaultdict(list)
+    for row in rows:
+        clusters[row["cluster"]].append(row)
+    for group in clusters.values():
+        assert len({row["context"] for row in group}) == 1
+        assert len({row["question"] for row in group}) == len(group) == 3
+
+
+def test_some_answers_have_an_alternative():
+    counts = Counter(len(row["answers"]) for row in ENGLISH)
+    assert counts[2] > 50
+
+
+def test_unanswerable_question_has_a_look_alike_in_its_paragraph():
+    """A question about a sum, a number or a place finds one in the text."""
+    for row in ENGLISH:
+        if not row["answers"] and row["question"].startswith(("How many", "How much", "How large")):
+            assert any(character.isdigit() for character in row["context"])
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_no_unanswerable_question_is_one_that_the_paragraph_answers(seed):
+    rng = Random(seed)
+    maker = ReportMaker(rng, True)
+    report = maker.draw()
+    told = questions.paragraph(rng, report, "en")
+    stranger = maker.draw(report.kind)
+    answered = {report.question(rng, which, slot, "en") for which, slot in told.answers for _ in range(20)}
+    for _ in range(20):
+        rows = questions.asked(rng, told, stranger, "en", True)
+        (unanswerable,) = (row["question"] for row in rows if not row["answers"])
+        assert unanswerable not in answered
+        assert {row["question"] for row in rows if row["answers"]} <= answered
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_fact_has_sentences_and_questions(language, kind):
+    for slot in facts_of(kind):
+        assert templates(language, kind, "question", slot)
+        for (template,) in templates(language, kind, "fact", slot):
+            assert slot in parts_of(template)[1::2]
+            assert "it" in parts_of(template)[1::2]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_sentence_that_tells_an_event_names_the_same_things(kind):
+    told = [
+        set(parts_of(template)[1::2])
+        for language in ("en", "zh")
+        for (template,) in templates(language, kind, "told", "main")
+    ]
+    assert all(slots == told[0] for slots in told)
