@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import platform
+import shutil
+import subprocess
 from collections.abc import Iterator
 from importlib import metadata
 
@@ -12,7 +14,20 @@ from evalkit.errors import MissingResourceError
 
 OK, MISSING, OPTIONAL = "ok", "missing", "optional"
 
-_REQUIRED = ("numpy", "sacrebleu", "rouge-score", "nltk", "scikit-learn", "rapidfuzz", "jinja2", "fsspec", "rich")
+_REQUIRED = (
+    "numpy",
+    "sacrebleu",
+    "rouge-score",
+    "nltk",
+    "scikit-learn",
+    "rapidfuzz",
+    "jinja2",
+    "fsspec",
+    "rich",
+    "torch",
+    "tokenizers",
+    "safetensors",
+)
 _EXTRAS = {
     "datasets": "tasks from the Hugging Face hub: pip install 'evalkit[hub]'",
     "mecab-python3": "BLEU for Japanese: pip install 'evalkit[ja]'",
@@ -26,6 +41,7 @@ def examine() -> list[dict[str, str]]:
         _finding("evalkit", OK, f"{__version__}, Python {platform.python_version()}, {platform.platform()}"),
         *_packages(),
         *_resources(),
+        _device(),
         _data_dir(),
     ]
 
@@ -64,6 +80,19 @@ def _resources() -> Iterator[dict[str, str]]:
         yield _finding("punkt_tab", OK, "English sentence splitter of nltk")
     except MissingResourceError as error:
         yield _finding("punkt_tab", MISSING, str(error))
+
+
+def _device() -> dict[str, str]:
+    """Processors and NVIDIA GPUs, found without importing torch."""
+    processors = f"{os.cpu_count()} processors"
+    command = shutil.which("nvidia-smi")
+    if command is None:
+        return _finding("device", OK, f"{processors}, no NVIDIA driver")
+    try:
+        done = subprocess.run([command, "-L"], capture_output=True, text=True, timeout=10, check=True)
+    except (OSError, subprocess.SubprocessError) as error:
+        return _finding("device", MISSING, f"{processors}; nvidia-smi fails: {error}")
+    return _finding("device", OK, "; ".join([processors, *done.stdout.strip().splitlines()]))
 
 
 def _data_dir() -> dict[str, str]:
