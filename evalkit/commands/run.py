@@ -82,10 +82,6 @@ def command(as_json: bool, **flags: object) -> int:
         click.echo(json.dumps({"runs": [asdict(record) for record in records]}, ensure_ascii=False, allow_nan=False))
     elif records:
         click.echo(results_table(records))
-    for record in records:
-        for warning in record.warnings:
-            click.echo(f"warning: {record.task['name']}, {record.model['name']}: {warning}", err=True)
-        click.echo(f"kept: {options.out.rstrip('/')}/{record.id}", err=True)
     if not failures:
         return 0
     if len(failures) == 1 and not records:
@@ -153,10 +149,20 @@ def run_task(
                 confidence=options.confidence,
                 resamples=options.resamples,
             )
-            records.append(run(spec, task, data, adapter, store, show_progress))
+            record = run(spec, task, data, adapter, store, show_progress)
         except EvalkitError as error:
             failures.append(error)
+        else:
+            announce(record, options.out)
+            records.append(record)
     return records, failures
+
+
+def announce(record: RunRecord, out: str) -> None:
+    """Say on stderr what a reader of the numbers should know, and where the run is kept, as soon as it is."""
+    for warning in record.warnings:
+        click.echo(f"warning: {record.task['name']}, {record.model['name']}: {warning}", err=True)
+    click.echo(f"kept: {out.rstrip('/')}/{record.id}", err=True)
 
 
 def split_commas(values: Sequence[str]) -> list[str]:
