@@ -1,0 +1,156 @@
+"""Log-probabilities of given tokens, with the head applied only where a token is scored.
+
+Letters in shapes: M positions that are scored, V vocabulary.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import torch
+from torch import Tensor
+
+from evalkit.adapters.engine.batching import Budget, run_batches
+from evalkit.adapters.engine.choosing import most_probable
+from evalkit.adapters.engine.packing import Tree, pack
+from evalkit.adapters.engine.stack import CausalStack
+
+_CHUNK_LOGITS = 1 << 22
+_TREE_TOKENS = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """Token sequences to score, each after the same context."""
+
+    context: tuple[int, ...]
+    """At least one token."""
+    targets: tuple[tuple[int, ...], ...]
+    """At least one; each with at least one token."""
+
+    @property
+    def tree(self) -> Tree:
+        """What the model has to read: the last token of a target is never an input."""
+        return Tree(self.context, tuple(target[:-1] for target in self.targets))
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """What a model thinks of one token sequence."""
+
+    logprob_nats: float
+    """Sum of the natural-log probabilities of its tokens."""
+    is_greedy: bool
+    """Whether each token is the most probable one at its place."""
+
+
+class Scorer:
+    """Scores token sequences.
+
+    Args:
+        stack: The model.
+        budget: How much is computed at once.
+    """
+
+    def __init__(self, stack: CausalStack, budget: Budget) -> None:
+        self._stack, self._budget = stack, budget
+
+    def score(self, questions: Sequence[Question]) -> Iterator[tuple[int, list[Scored]]]:
+        """Score the targets of every question, longest questions first.
+
+        Yields:
+            Index of the question, and one result for each of its targets.
+
+        Raises:
+            EvalkitError: Memory does not suffice for one question, or for the batch size that was asked for.
+        """
+        parts = [
+            (index, places, Question(question.context, tuple(question.targets[place] for place in places)))
+            for index, question in enumerate(questions)
+            for places in self._parts(question)
+        ]
+        missing = [len(question.targets) for question in questions]
+        results: list[list[Scored | None]] = [[None] * count for count in missing]
+        lengths = [part.tree.length for _, _, part in parts]
+        for number, scored in run_batches(
+            lengths, self._budget, lambda batch: self._batch([parts[number][2] for number in batch])
+        ):
+            index, places, _ = parts[number]
+            for place, result in zip(places, scored, strict=True):
+                results[index][place] = result
+            missing[index] -= len(places)
+            if not missing[index]:
+                yield index, [result for result in results[index] if result is not None]
+                results[index] = []
+
+    def _parts(self, question: Question) -> Iterator[list[int]]:
+        """Share out targets over forward passes: attention in one takes room by the square of its tokens."""
+        most = max(_TREE_TOKENS, 2 * len(question.context)) if self._stack.shares_context else 0
+        part: list[int] = []
+        length = len(question.context)
+        for place, target in enumerate(question.targets):
+            length += len(target) - 1
+            if part and length > most:
+                yield part
+                part, length = [], len(question.context) + len(target) - 1
+            part.append(place)
+        yield part
+
+    @torch.inference_mode()
+    def _batch(self, questions: Sequence[Question]) -> list[list[Scored]]:
+        """Score questions in one forward pass."""
+        wanted: list[list[int]] = []
+        rows: list[int] = []
+        targets: list[int] = []
+        row = 0
+        for question in questions:
+            # The last context token predicts the first token of all targets, and each branch token the one after it.
+            root = len(question.context) - 1
+            wanted.append(list(range(root, question.tree.length)))
+            branch = row + 1
+            for target in question.targets:
+                rows += [row, *range(branch, branch + len(target) - 1)]
+                targets += target
+                branch += len(target) - 1
+            row = branch
+        hidden = self._stack.read(pack([question.tree for question in questions], wanted, self._stack.device))
+        logprobs, is_best = self._token_logprobs(hidden, rows, targets)
+        ends = iter(range(len(targets) + 1))
+        results = []
+        place = next(ends)
+        for question in questions:
+            scored = []
+            for target in question.targets:
+                part = slice(place, place + len(target))
+                scored.append(Scored(math.fsum(logprobs[part]), all(is_best[part])))
+                place += len(target)
+            results.append(scored)
+        return results
+
+    def _token_logprobs(
+        self, hidden: Tensor, rows: Sequence[int], targets: Sequence[int]
+    ) -> tuple[list[float], list[bool]]:
+        """Look up the log-probability of each target at its row of hidden states `(M, D)`, and whether it is the best.
+
+        Logits exist for some rows at a time only: all of them would take V / D times the room of the hidden states.
+        """
+        order = sorted(range(len(rows)), key=rows.__getitem__)
+        at = torch.tensor([rows[place] for place in order], device=hidden.device)
+        token = torch.tensor([targets[place] for place in order], device=hidden.device)
+        size = max(1, _CHUNK_LOGITS // self._stack.vocab_size)
+        found, best = [], []
+        bounds = [*range(0, len(hidden), size), len(hidden)]
+        cuts = torch.searchsorted(at, torch.tensor(bounds, device=hidden.device)).tolist()
+        for (low, high), (first, last) in zip(pairwise(bounds), pairwise(cuts), strict=True):
+            logits = self._stack.logits(hidden[low:high])
+            at_rows, tokens = at[first:last] - low, token[first:last]
+            found.append(logits.log_softmax(-1)[at_rows, tokens])
+            best.append(most_probable(logits)[at_rows] == tokens)
+        logprobs: list[float] = [0.0] * len(rows)
+        is_best: list[bool] = [False] * len(rows)
+        for place, value, is_first in zip(order, torch.cat(found).tolist(), torch.cat(best).tolist(), strict=True):
+            logprobs[place], is_best[place] = value, is_first
+        return logprobs, is_best
