@@ -1,0 +1,165 @@
+"""Baselines: kept small, found whole, and any edit by hand found out."""
+
+import gzip
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from evalkit.baseline import BaselineStore, Blessing
+from evalkit.errors import DataError, InvalidInputError
+from evalkit.loaded import load_run
+from evalkit.metrics.squad import SquadV1
+from tests.stored import keep_run
+
+PREDICTIONS = ["alpha", "beta", "gamma delta"]
+REFERENCES = [["alpha"], ["x"], ["gamma"]]
+WHY = Blessing(name="main", why="release 1.0", who="Ann", when="2026-01-02T03:04:05+00:00")
+
+
+@pytest.fixture
+def store(tmp_path) -> BaselineStore:
+    return BaselineStore(str(tmp_path / "baselines"))
+
+
+@pytest.fixture
+def run(tmp_path):
+    return load_run(keep_run(tmp_path, SquadV1(), PREDICTIONS, REFERENCES, name="one", clusters=["c", "c", None]))
+
+
+def file_of(store, line) -> Path:
+    return Path(store.root) / "main" / line["file"]
+
+
+def test_a_baseline_gives_back_the_statistics_of_its_run(store, run):
+    store.set(run, WHY)
+    [loaded] = store.load("main")
+    assert (loaded.ids, loaded.clusters, loaded.prompts) == (run.ids, run.clusters, run.prompts)
+    assert np.array_equal(loaded.statistics["squad_v1"].rows, run.statistics["squad_v1"].rows)
+    assert loaded.record == run.record
+    assert loaded.lines is None
+
+
+def test_no_text_is_kept_unless_asked(store, run):
+    content = gzip.decompress(file_of(store, store.set(run, WHY)).read_bytes())
+    assert b"alpha" not in content
+    line = store.set(run, WHY, with_text=True)
+    assert b"alpha" in gzip.decompress(file_of(store, line).read_bytes())
+    [loaded] = store.load("main")
+    assert loaded.samples([0])[0]["prediction"] == "alpha"
+
+
+def test_equal_runs_make_equal_files(tmp_path, store, run):
+    first = file_of(store, store.set(run, WHY)).read_bytes()
+    other = BaselineStore(str(tmp_path / "elsewhere"))
+    assert file_of(other, other.set(run, WHY)).read_bytes() == first
+
+
+def test_the_history_only_grows_and_the_last_line_counts(tmp_path, store, run):
+    store.set(run, WHY)
+    before = (Path(store.root) / "main" / "history.jsonl").read_bytes()
+    second = load_run(keep_run(tmp_path, SquadV1(), ["alpha", "x", "gamma"], REFERENCES, name="two"))
+    store.set(second, Blessing(name="main", why="better", who="Bo", when="2026-02-01T00:00:00+00:00"))
+    after = (Path(store.root) / "main" / "history.jsonl").read_bytes()
+    assert after.startswith(before)
+    assert [line["run"] for line in store.history("main")] == ["one", "two"]
+    assert [line["why"] for line in store.history("main")] == ["release 1.0", "better"]
+    [loaded] = store.load("main")
+    assert loaded.name == "two"
+
+
+def test_a_file_edited_by_hand_is_found_out(store, run):
+    path = file_of(store, store.set(run, WHY))
+    content = gzip.decompress(path.read_bytes())
+    path.write_bytes(gzip.compress(content.replace(b"[0,0,1]", b"[1,1,1]")))
+    with pytest.raises(DataError, match="edited by hand"):
+        store.load("main")
+
+
+@pytest.mark.parametrize(("old", "new"), [(b"release 1.0", b"release 2.0"), (b'"who":"Ann"', b'"who":"Eve"')])
+def test_a_history_edited_by_hand_is_found_out(store, run, old, new):
+    store.set(run, WHY)
+    path = Path(store.root) / "main" / "history.jsonl"
+    path.write_bytes(path.read_bytes().replace(old, new))
+    with pytest.raises(DataError, match="edited by hand"):
+        store.history("main")
+
+
+def test_a_line_taken_out_of_the_history_is_found_out(store, run):
+    store.set(run, WHY)
+    store.set(run, WHY)
+    path = Path(store.root) / "main" / "history.jsonl"
+    path.write_bytes(path.read_bytes().splitlines(keepends=True)[1])
+    with pytest.raises(DataError, match="edited by hand"):
+        store.load("main")
+
+
+def test_a_damaged_file_is_said(store, run):
+    path = file_of(store, store.set(run, WHY))
+    path.write_bytes(path.read_bytes()[:-9])
+    with pytest.raises(DataError, match="cannot be read"):
+        store.load("main")
+    path.unlink()
+    with pytest.raises(DataError, match="cannot be read"):
+        store.load("main")
+
+
+def with_schema(store, line, version):
+    """Write the baseline anew as an evalkit of another schema would have."""
+    from evalkit.digests import digest_json, digest_text
+
+    path = file_of(store, line)
+    first, _, rest = gzip.decompress(path.read_bytes()).partition(b"\n")
+    header = {**json.loads(first), "schema_version": version, "evalkit": "9.9"}
+    content = json.dumps(header).encode() + b"\n" + rest
+    path.write_bytes(gzip.compress(content))
+    entry = {key: value for key, value in line.items() if key != "digest"}
+    entry["content_digest"] = digest_text(content.decode())
+    history = Path(store.root) / "main" / "history.jsonl"
+    history.write_text(json.dumps({**entry, "digest": digest_json(entry)}) + "\n")
+
+
+def test_an_older_schema_is_read_and_a_newer_one_refused_with_its_writer(store, run):
+    line = store.set(run, WHY)
+    with_schema(store, line, 0)
+    assert store.load("main")[0].ids == run.ids
+    with_schema(store, line, 2)
+    with pytest.raises(InvalidInputError, match=r"schema 2, written by evalkit 9\.9"):
+        store.load("main")
+
+
+def test_an_incomplete_run_is_refused(tmp_path, store):
+    for name, changes in (("stopped", {"status": "interrupted"}), ("short", {"counts": {"examples": 9}})):
+        run = load_run(keep_run(tmp_path, SquadV1(), PREDICTIONS, REFERENCES, name=name, changes=changes))
+        with pytest.raises(InvalidInputError, match="only a complete run"):
+            store.set(run, WHY)
+
+
+def test_another_task_version_is_refused_unless_allowed(tmp_path, store, run):
+    store.set(run, WHY)
+    newer = load_run(keep_run(tmp_path, SquadV1(), PREDICTIONS, REFERENCES, name="new", task={"version": 2}))
+    with pytest.raises(InvalidInputError, match="holds version 1"):
+        store.set(newer, WHY)
+    store.set(newer, WHY, allowed=frozenset({"task-version"}))
+    assert store.load("main")[0].name == "new"
+
+
+@pytest.mark.parametrize("name", ["", "../up", "a/b", ".hidden", "x" * 65, "模型"])
+def test_names_cannot_leave_the_folder(store, run, name):
+    with pytest.raises(InvalidInputError, match="cannot name a baseline"):
+        store.set(run, Blessing(name=name, why="w", who="me", when="now"))
+    assert not store.holds(name)
+
+
+def test_a_reason_is_needed(store, run):
+    with pytest.raises(InvalidInputError, match="needs a reason"):
+        store.set(run, Blessing(name="main", why="  ", who="me", when="now"))
+
+
+def test_several_tasks_share_a_name(tmp_path, store, run):
+    other = load_run(keep_run(tmp_path, SquadV1(), PREDICTIONS, REFERENCES, name="b", task={"name": "other"}))
+    store.set(run, WHY)
+    store.set(other, WHY)
+    assert [loaded.task for loaded in store.load("main")] == ["other", "toy"]
+    assert store.names() == ["main"]
