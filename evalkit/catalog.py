@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from functools import lru_cache
-from pathlib import Path
 
 from evalkit.errors import UnknownNameError
 from evalkit.kinds import KINDS
@@ -21,7 +21,7 @@ def tasks() -> Mapping[str, TaskSpec]:
 
 def is_task_file(name: str) -> bool:
     """Whether a task was given as the path of its file."""
-    return name.endswith(".toml") or Path(name).is_file()
+    return name.endswith(".toml") or os.path.isfile(name)
 
 
 def find_task(name: str) -> TaskSpec:
@@ -32,6 +32,8 @@ def find_task(name: str) -> TaskSpec:
         InvalidInputError: The file is no valid task.
     """
     if is_task_file(name):
+        from pathlib import Path
+
         from evalkit.task_file import read_task_file
 
         return read_task_file(Path(name))

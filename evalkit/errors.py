@@ -12,9 +12,13 @@ expected and what to do. The command line prints that line and exits with the er
     └── IncompleteError               exit 5: part of what was asked could not be done
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable
-from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 class EvalkitError(Exception):

@@ -76,7 +76,7 @@ def list_models() -> list[dict[str, str]]:
 
 def list_metrics() -> list[dict[str, str]]:
     """Name, values and official reference of every metric."""
-    from evalkit.metrics import METRICS
+    from evalkit.metrics.registry import METRICS
 
     return [
         {

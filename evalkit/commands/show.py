@@ -41,7 +41,7 @@ def describe(name: str, data_dir: str | None, shots: int) -> dict[str, Any]:
     from evalkit.adapters.describe import describe_models
     from evalkit.catalog import is_task_file, tasks
     from evalkit.errors import UnknownNameError
-    from evalkit.metrics import METRICS
+    from evalkit.metrics.registry import METRICS
 
     if Path(name).is_dir():
         from evalkit.store import read_record
@@ -121,7 +121,7 @@ def describe_metric(name: str) -> dict[str, Any]:
     """What a metric measures, with its settings and signature."""
     from dataclasses import fields
 
-    from evalkit.metrics import METRICS
+    from evalkit.metrics.registry import METRICS
 
     kind = METRICS[name]
     settings = {field.name: repr(field.default) for field in fields(kind) if field.init}  # type: ignore[arg-type]

@@ -8,8 +8,8 @@ from dataclasses import fields
 from typing import Any
 
 from evalkit.errors import InvalidInputError, UnknownNameError
-from evalkit.metrics import METRICS
 from evalkit.metrics.base import AnyMetric
+from evalkit.metrics.registry import METRICS
 
 
 def configure(

@@ -5,20 +5,20 @@ from __future__ import annotations
 import re
 import string
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from evalkit.errors import UnknownNameError
 from evalkit.metrics.qa import AnswerMetric, Compare, Normalized, bag_comparison
 
-_ARTICLES: dict[str, re.Pattern[str] | None] = {
-    "en": re.compile(r"\b(?:a|an|the)\b"),
-    "es": re.compile(r"\b(?:un|una|unos|unas|el|la|los|las)\b"),
+_ARTICLES: Mapping[str, str | None] = {
+    "en": r"\b(?:a|an|the)\b",
+    "es": r"\b(?:un|una|unos|unas|el|la|los|las)\b",
     "hi": None,
-    "vi": re.compile(r"\b(?:của|là|cái|chiếc|những)\b"),
-    "de": re.compile(r"\b(?:ein|eine|einen|einem|eines|einer|der|die|das|den|dem|des)\b"),
+    "vi": r"\b(?:của|là|cái|chiếc|những)\b",
+    "de": r"\b(?:ein|eine|einen|einem|eines|einer|der|die|das|den|dem|des)\b",
     # The official pattern meant the article at the start of a word; as written it matches inside words as well.
-    "ar": re.compile("ال"),
+    "ar": "ال",
     "zh": None,
 }
 
@@ -71,7 +71,7 @@ class Mlqa(AnswerMetric):
         kept = text.lower().translate(_PUNCTUATION)
         articles = _ARTICLES[self.lang]
         if articles is not None:
-            kept = articles.sub(" ", kept)
+            kept = re.sub(articles, " ", kept)
         tokens = _CHINESE_TOKEN.findall(kept) if self.lang == "zh" else kept.split()
         return Normalized(" ".join(tokens), tokens, frozenset(tokens))
 

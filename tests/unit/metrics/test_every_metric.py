@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalkit.errors import EvalkitError
-from evalkit.metrics import METRICS
+from evalkit.metrics.registry import METRICS
 from evalkit.metrics.base import AnyMetric, Statistics
 from evalkit.stats import Resampling, estimate
 
