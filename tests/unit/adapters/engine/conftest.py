@@ -5,11 +5,11 @@ from types import SimpleNamespace
 
 import pytest
 import torch
-from evalkit_models.decoder import Decoder, DecoderConfig
-from evalkit_models.gpt import GPT, GPTConfig
 
 from evalkit.adapters.causal import CausalAdapter
 from evalkit.requests import ModelInfo, ModelSettings
+from evalkit_models.decoder import Decoder, DecoderConfig
+from evalkit_models.gpt import GPT, GPTConfig
 
 BOS, EOS = 256, 257
 

@@ -53,9 +53,8 @@ def test_greedy_answers_do_not_depend_on_batch_size_or_order(model, make_adapter
     asked = [*requests(), *requests(max_new_tokens=5), *requests(max_new_tokens=1)]
     expected = list(make_adapter(model, batch_size=2).answer(asked))
     for order in (asked, asked[::-1], asked[1::2] + asked[::2]):
-        answers = {
-            id(one): answer for one, answer in zip(order, make_adapter(model, batch_size=batch_size).answer(order))
-        }
+        found = make_adapter(model, batch_size=batch_size).answer(order)
+        answers = {id(one): answer for one, answer in zip(order, found, strict=True)}
         assert [answers[id(one)] for one in asked] == expected
 
 
