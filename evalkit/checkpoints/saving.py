@@ -91,7 +91,7 @@ def _our_settings(architecture: Architecture) -> dict[str, Any]:
 def _aside(folder: Path, *, replaces: bool) -> Iterator[Path]:
     """Give a folder to write into, and put it into place when all of it is there."""
     if folder.exists() and not replaces and (not folder.is_dir() or any(folder.iterdir())):
-        raise InvalidInputError(f"{folder} is there already; choose another folder, or pass replace=True")
+        raise InvalidInputError(f"{folder} is there already; choose another folder, or pass replace_existing=True")
     if replaces and folder.exists() and not (folder / CONFIG).is_file():
         raise InvalidInputError(f"{folder} is no checkpoint, so it is not replaced; choose another folder")
     folder.parent.mkdir(parents=True, exist_ok=True)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from evalkit.digests import digest_json
 from evalkit.errors import InvalidInputError
-from evalkit.tokenization.offsets import Span, exact_spans
+from evalkit.tokenization.frame import Frame, read_frame
+from evalkit.tokenization.offsets import Span, continues_character, exact_spans
 from evalkit.tokenization.stream import TextStream
 
 if TYPE_CHECKING:
@@ -40,38 +41,6 @@ class WordEncoding:
     """Token ids."""
     word_of_token: tuple[int, ...]
     """Index of the word that each token belongs to, ascending."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Frame:
-    """The special tokens that a model wants around one text, and around and between two."""
-
-    before: tuple[int, ...] = ()
-    """Ids before a text that stands alone."""
-    after: tuple[int, ...] = ()
-    """Ids after it."""
-    pair_before: tuple[int, ...] = ()
-    """Ids before the first of two texts."""
-    pair_between: tuple[int, ...] = ()
-    """Ids between the two."""
-    pair_after: tuple[int, ...] = ()
-    """Ids after the second."""
-    second_segment: int = 0
-    """Segment id of the second text and of what stands after it; the first text has 0."""
-
-    def single(self, ids: Sequence[int]) -> list[int]:
-        """Put one text into its frame."""
-        return [*self.before, *ids, *self.after]
-
-    def pair(self, first: Sequence[int], second: Sequence[int]) -> tuple[list[int], list[int]]:
-        """Put two texts into their frame.
-
-        Returns:
-            The ids and the segment of each.
-        """
-        head = [*self.pair_before, *first, *self.pair_between]
-        tail = [*second, *self.pair_after]
-        return head + tail, [0] * len(head) + [self.second_segment] * len(tail)
 
 
 class Tokenizer:
@@ -181,6 +150,10 @@ class Tokenizer:
         return max(self._backend.get_vocab(with_added_tokens=True).values())
 
     @cached_property
+    def _has_character_map(self) -> bool:
+        return '"Precompiled"' in json.dumps(json.loads(self._backend.to_str())["normalizer"])
+
+    @cached_property
     def digest(self) -> str:
         """Digest of everything that changes ids or text."""
         return digest_json({"tokenizer": json.loads(self._backend.to_str()), "special": dict(self.special_tokens)})
@@ -189,7 +162,7 @@ class Tokenizer:
     def frame(self) -> Frame:
         """The special tokens around a text."""
         processor = json.loads(self._backend.to_str())["post_processor"]
-        return _read_frame(processor) or Frame()
+        return read_frame(processor) or Frame()
 
     def to_json(self) -> str:
         """Write the content of a `tokenizer.json`."""
@@ -209,8 +182,7 @@ class Tokenizer:
         Raises:
             InvalidInputError: The text holds half of a surrogate pair.
         """
-        found = _encoded(self._backend, text)
-        ids, spans = found.ids, found.offsets
+        ids, spans = self._located(self._backend, text)
         if not self._unreachable.isdisjoint(ids):
             ids, spans = self._encode_around_names(text)
         return Encoding(tuple(ids), exact_spans(text, spans))
@@ -240,6 +212,28 @@ class Tokenizer:
             for text, encoding in zip(texts, found, strict=True)
         ]
 
+    def _located(self, backend: tokenizers.Tokenizer, text: str) -> tuple[list[int], list[Span]]:
+        """Encode a text and repair the places where the library's SentencePiece normaliser miscounts dropped characters."""
+        found = _encoded(backend, text)
+        if not self._has_character_map or (text.isascii() and text.isprintable()):
+            return found.ids, found.offsets
+
+        def is_dropped(part: str) -> bool:
+            return backend.normalizer is not None and not backend.normalizer.normalize_str(part)
+
+        # Characters dropped at the start of the text are not counted at all.
+        start = next((place for place, character in enumerate(text) if not is_dropped(character)), len(text))
+        rest = _encoded(backend, text[start:]) if start else found
+        if rest.ids != found.ids:
+            rest, start = found, 0
+        spans: list[Span] = []
+        for low, high in rest.offsets:
+            span = (start + low, start + high)
+            # What a character is expanded to can spill over onto a dropped one behind it, or onto its own accent.
+            spills = spans and (is_dropped(text[slice(*span)]) or continues_character(text[span[0]]))
+            spans.append(spans[-1] if spills else span)
+        return found.ids, spans
+
     def _encode_around_names(self, text: str) -> tuple[list[int], list[Span]]:
         """Encode a text in which the model finds a special token, by cutting every such name after its first character.
 
@@ -252,9 +246,9 @@ class Tokenizer:
         ids: list[int] = []
         spans: list[Span] = []
         for start, end in zip([0, *ends], [*ends, len(text)], strict=True):
-            found = _encoded(self._backend if start == 0 else self._continuing[0], text[start:end])
-            ids += found.ids
-            spans += [(start + low, start + high) for low, high in found.offsets]
+            part = self._located(self._backend if start == 0 else self._continuing[0], text[start:end])
+            ids += part[0]
+            spans += [(start + low, start + high) for low, high in part[1]]
         return ids, spans
 
     @cached_property
@@ -335,51 +329,3 @@ def _without_prefix(part: Any) -> Any:  # noqa: ANN401 (any JSON)
         else:
             copied[key] = _without_prefix(value)
     return copied
-
-
-def _read_frame(processor: Mapping[str, Any] | None) -> Frame | None:
-    """Read the special tokens out of a post-processor's JSON; None where it adds none."""
-    if processor is None:
-        return None
-    kind = processor["type"]
-    if kind == "Sequence":
-        return next((frame for part in processor["processors"] if (frame := _read_frame(part))), None)
-    if kind in ("BertProcessing", "RobertaProcessing"):
-        cls_id, sep_id = (processor["cls"][1],), (processor["sep"][1],)
-        between = sep_id if kind == "BertProcessing" else sep_id * 2
-        second = int(kind == "BertProcessing")
-        return Frame(
-            before=cls_id,
-            after=sep_id,
-            pair_before=cls_id,
-            pair_between=between,
-            pair_after=sep_id,
-            second_segment=second,
-        )
-    return _read_template(processor) if kind == "TemplateProcessing" else None
-
-
-def _read_template(processor: Mapping[str, Any]) -> Frame:
-    ids = {name: tuple(token["ids"]) for name, token in processor["special_tokens"].items()}
-    before, after = _around(processor["single"], ids)
-    pair_before, pair_between, pair_after = _around(processor["pair"], ids)
-    second = next(part["Sequence"] for part in processor["pair"] if part.get("Sequence", {}).get("id") == "B")
-    return Frame(
-        before=before,
-        after=after,
-        pair_before=pair_before,
-        pair_between=pair_between,
-        pair_after=pair_after,
-        second_segment=second["type_id"],
-    )
-
-
-def _around(template: Iterable[Mapping[str, Any]], ids: Mapping[str, tuple[int, ...]]) -> list[tuple[int, ...]]:
-    """List what stands before, between and after the texts of a template."""
-    gaps: list[tuple[int, ...]] = [()]
-    for part in template:
-        if "SpecialToken" in part:
-            gaps[-1] += ids[part["SpecialToken"]["id"]]
-        else:
-            gaps.append(())
-    return gaps

@@ -171,9 +171,11 @@ def test_broken_or_other_spiece_model_is_refused(tmp_path, content, problem):
         load_tokenizer(tmp_path)
 
 
-def test_spiece_model_reads_as_sentencepiece_does(tmp_path, texts):
+@pytest.fixture
+def trained_spiece(tmp_path, texts):
+    """Train a model with SentencePiece itself, its character map included."""
     sentencepiece = pytest.importorskip("sentencepiece", reason="the reference for spiece.model is not installed")
-    (tmp_path / "text").write_text("\n".join(texts), encoding="utf-8")
+    (tmp_path / "text").write_text("\n".join([*texts, "5 6 7 1 2 3 f i l x"] * 3), encoding="utf-8")
     sentencepiece.SentencePieceTrainer.train(
         input=str(tmp_path / "text"),
         model_prefix=str(tmp_path / "spiece"),
@@ -185,10 +187,29 @@ def test_spiece_model_reads_as_sentencepiece_does(tmp_path, texts):
         num_threads=1,
         minloglevel=2,
     )
-    peer = sentencepiece.SentencePieceProcessor(model_file=str(tmp_path / "spiece.model"))
+    return sentencepiece.SentencePieceProcessor(model_file=str(tmp_path / "spiece.model"))
+
+
+def test_spiece_model_reads_as_sentencepiece_does(tmp_path, texts, trained_spiece):
     tokenizer = load_tokenizer(tmp_path)
     for text in [*texts[:100], "ｆｕｌｌ　ｗｉｄｔｈ　ﬁne ㍿", "cafe\u0301 \t 等着\n桥", "  two  blanks "]:
-        assert tokenizer.ids(text) == peer.encode(text), text
+        assert tokenizer.ids(text) == trained_spiece.encode(text), text
+
+
+@pytest.mark.parametrize(
+    ("text", "spans"),
+    [
+        ("\x07老", {(1, 2)}),
+        ("\x07\x07市场桥", {(4, 5)}),
+        ("½\x07桥", {(0, 1), (2, 3)}),
+        ("½\u0301桥", {(0, 2), (2, 3)}),
+        ("桥\x07\x07桥", {(0, 1), (3, 4)}),
+    ],
+)
+def test_characters_that_the_map_drops_or_expands_move_no_other(tmp_path, trained_spiece, text, spans):
+    offsets = load_tokenizer(tmp_path).encode(text).offsets
+    assert spans <= set(offsets)
+    assert max(end for _, end in offsets) == len(text)
 
 
 def test_folder_without_tokenizer_says_what_was_expected(tmp_path):
