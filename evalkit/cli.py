@@ -16,7 +16,7 @@ import click
 from evalkit import __version__
 from evalkit.errors import EvalkitError, UnknownNameError
 
-COMMANDS = ("run", "compare", "baseline", "list", "show", "validate", "doctor")
+COMMANDS = ("run", "compare", "gate", "baseline", "list", "show", "validate", "doctor")
 """All verbs, in the order of the help."""
 
 EXIT_INTERNAL = 70

@@ -6,10 +6,12 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from evalkit.table import printable
+
 SIGNIFICANT_DIGITS = 10
 """Digits of numbers in JSON: more than any decision needs, fewer than differ between machines."""
 
-_MARKDOWN = re.compile(r"[\\`*_{}\[\]<>()#+\-.!|~&$@:]")
+_MARKDOWN = re.compile(r"[\\`*_{}\[\]<>#|~&$@]|:(?=//)|(?<=www)\.|^[-+=\d]")
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
@@ -55,7 +57,7 @@ def plain_json(value: Any) -> Any:  # noqa: ANN401
 
 def markdown(text: str) -> str:
     """A text as one line of a Markdown table cell that shows it as it is and does nothing else."""
-    line = " ".join(xml(text).split())
+    line = " ".join(printable(xml(text)).split())
     return _MARKDOWN.sub(lambda mark: f"&#{ord(mark[0])};", line)
 
 
