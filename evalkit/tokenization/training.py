@@ -179,7 +179,7 @@ def train_wordpiece(
         vocab_size=vocab_size,
         min_frequency=min_frequency,
         # Named here, or the library numbers the characters inside words in a random order, which decides ties.
-        special_tokens=[*names, *alphabet, *(f"##{character}" for character in inside)],
+        special_tokens=[*names, *(f"##{character}" for character in inside)],
         show_progress=False,
     )
     backend.train_from_iterator(_only(clean, alphabet), trainer)

@@ -144,6 +144,17 @@ def test_a_pooler_that_no_head_reads_is_left_out(tmp_path, peer, class_name):
     assert "bert.pooler.weight" not in load_checkpoint(tmp_path).model.state_dict()
 
 
+def test_t5_of_the_hub_has_its_table_four_times_and_one_that_nobody_reads(tmp_path, peer, outputs):
+    model = peer("T5ForConditionalGeneration", _T5)
+    unread = "decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight"
+    names = ("encoder.embed_tokens.weight", "decoder.embed_tokens.weight", "lm_head.weight")
+    rewrite(
+        tmp_path,
+        lambda tensors: tensors | dict.fromkeys(names, tensors["shared.weight"]) | {unread: torch.randn(32, 2)},
+    )
+    assert torch.allclose(outputs(load_checkpoint(tmp_path).model), outputs(model), atol=1e-4, rtol=1e-4)
+
+
 @pytest.mark.parametrize("is_bare", [True, False])
 def test_a_trunk_is_read_with_and_without_prefix(tmp_path, peer, outputs, is_bare):
     model = peer("BertModel", _BERT)
