@@ -14,6 +14,7 @@ from evalkit.metrics.sacrebleu_scorers import TOKENIZERS, default_tokenizer, loa
 
 if TYPE_CHECKING:
     from evalkit.metrics.base import FloatArray
+    from evalkit.metrics.ngram_counts import IntArray
     from evalkit.metrics.token_numbers import TokenNumbers
 
 _SMOOTHING: dict[str, float | None] = {"exp": None, "floor": 0.1, "add-k": 1, "none": None}
@@ -89,33 +90,23 @@ class Bleu(Metric[str, str]):
         """
         import numpy as np
 
-        from evalkit.metrics.ngram_counts import spans
+        from evalkit.metrics.ngram_counts import text_blocks
         from evalkit.metrics.token_numbers import TokenNumbers, units_of
 
         check_texts(predictions, references)
         numbers = TokenNumbers(units_of(self.tokenizer, self._scorer().tokenizer))
-        sizes = [len(text) + sum(map(len, refs)) for text, refs in zip(predictions, references, strict=True)]
-        rows = [
-            self._block(predictions[start:end], references[start:end], numbers)
-            for start, end in spans(sizes, _BLOCK_CHARACTERS)
-        ]
-        return Statistics(self.columns, np.concatenate(rows))
+        blocks = text_blocks(predictions, references, _BLOCK_CHARACTERS)
+        return Statistics(self.columns, np.concatenate([self._block(*block, numbers) for block in blocks]))
 
-    def _block(
-        self, predictions: Sequence[str], references: Sequence[Sequence[str]], numbers: TokenNumbers
-    ) -> FloatArray:
+    def _block(self, texts: Sequence[str], reference_counts: IntArray, numbers: TokenNumbers) -> FloatArray:
         """Compute the rows of one block of examples."""
         import numpy as np
 
         from evalkit.metrics.ngram_counts import TextBlock, clipped_matches, closest_lengths, ngram_totals
 
-        texts = [text for pair in zip(predictions, references, strict=True) for text in (pair[0], *pair[1])]
-        ids, lengths = numbers([(text.lower() if self.lowercase else text).rstrip() for text in texts])
-        block = TextBlock(
-            ids=ids,
-            lengths=lengths,
-            reference_counts=np.array([len(refs) for refs in references], dtype=np.int64),
-        )
+        if self.lowercase:
+            texts = [text.lower() for text in texts]
+        block = TextBlock(*numbers([text.rstrip() for text in texts]), reference_counts)
         sys_len = block.lengths[block.predictions]
         return np.column_stack(
             (

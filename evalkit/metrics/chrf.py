@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from evalkit.metrics.ngram_counts import IntArray, TextBlock
     from evalkit.metrics.token_numbers import TokenNumbers
 
-_BLOCK_CHARACTERS = 1 << 17
+_BLOCK_CHARACTERS = 1 << 16
 _EPSILON = 1e-16
 
 
@@ -70,31 +70,23 @@ class Chrf(Metric[str, str]):
         """Count n-grams and matches of each order against the reference that scores best, the first of equals."""
         import numpy as np
 
-        from evalkit.metrics.ngram_counts import spans
+        from evalkit.metrics.ngram_counts import text_blocks
         from evalkit.metrics.token_numbers import TokenNumbers, WordsAndMarks
 
         check_texts(predictions, references)
         words = TokenNumbers(WordsAndMarks())
-        sizes = [len(text) + sum(map(len, refs)) for text, refs in zip(predictions, references, strict=True)]
-        rows = [
-            self._block(predictions[start:end], references[start:end], words)
-            for start, end in spans(sizes, _BLOCK_CHARACTERS)
-        ]
-        return Statistics(self.columns, np.concatenate(rows))
+        blocks = text_blocks(predictions, references, _BLOCK_CHARACTERS)
+        return Statistics(self.columns, np.concatenate([self._block(*block, words) for block in blocks]))
 
-    def _block(
-        self, predictions: Sequence[str], references: Sequence[Sequence[str]], words: TokenNumbers
-    ) -> FloatArray:
+    def _block(self, texts: Sequence[str], counts: IntArray, words: TokenNumbers) -> FloatArray:
         """Compute the rows of one block of examples."""
         import numpy as np
 
         from evalkit.metrics.ngram_counts import TextBlock
         from evalkit.metrics.token_numbers import characters
 
-        texts = [text for pair in zip(predictions, references, strict=True) for text in (pair[0], *pair[1])]
         if self.lowercase:
             texts = [text.lower() for text in texts]
-        counts = np.array([len(refs) for refs in references], dtype=np.int64)
         spelled = texts if self.whitespace else ["".join(text.split()) for text in texts]
         parts = [_counts(TextBlock(*characters(spelled), counts), self.char_order)]
         if self.word_order:

@@ -52,16 +52,24 @@ class SharedNgrams:
     """Equal for entries of the same n-gram of the same prediction, shape (M,)."""
 
 
-def spans(sizes: Sequence[int], budget: int) -> Iterator[tuple[int, int]]:
-    """Cut examples into consecutive runs whose summed sizes stay near a budget; yields start and end of each run."""
-    start, total = 0, 0
-    for index, size in enumerate(sizes):
-        if total and total + size > budget:
-            yield start, index
-            start, total = index, 0
-        total += size
-    if sizes:
-        yield start, len(sizes)
+def text_blocks(
+    predictions: Sequence[str], references: Sequence[Sequence[str]], budget: int
+) -> Iterator[tuple[list[str], IntArray]]:
+    """Cut a corpus into blocks of whole examples with about a budget of characters each.
+
+    Yields:
+        The texts of a block, for each example its prediction and then its references, and the number of references of
+        each example, shape (E,).
+    """
+    counts = np.fromiter(map(len, references), np.int64, len(references))
+    texts = [text for pair in zip(predictions, references, strict=True) for text in (pair[0], *pair[1])]
+    sizes = np.cumsum(np.fromiter(map(len, texts), np.int64, len(texts)))
+    ends = np.cumsum(counts + 1)
+    last = np.flatnonzero(np.diff(sizes[ends - 1] // budget, append=-1))
+    start = 0
+    for stop in (last + 1).tolist():
+        yield texts[ends[start] - counts[start] - 1 : ends[stop - 1]], counts[start:stop]
+        start = stop
 
 
 def clipped_matches(block: TextBlock, max_order: int) -> IntArray:

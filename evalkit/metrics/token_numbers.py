@@ -7,7 +7,9 @@ from the same words elsewhere. And 13a joins what a hyphen before a line feed cu
 all texts by the tokenizers that segment.
 """
 
-from collections.abc import Callable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from itertools import count, islice
 from string import punctuation
 from typing import Protocol, TypeAlias
 
@@ -43,10 +45,13 @@ class TokenNumbers:
 
     def __init__(self, units: Units) -> None:
         self._units = units
-        self._unit_numbers = _Numbers()
-        self._token_numbers = _Numbers()
+        self._unit_numbers: defaultdict[str, int] = defaultdict(count().__next__)
+        self._token_numbers: defaultdict[str, int] = defaultdict(count().__next__)
         self._tokens = np.zeros(0, dtype=np.int64)
         self._ends = np.zeros(1, dtype=np.int64)
+        # The marks may be words too, so they are learned as such before they serve as marks.
+        _number([_MARK], _BLANK, self._unit_numbers)
+        self._learn()
 
     def __call__(self, lines: Sequence[str]) -> tuple[IntArray, IntArray]:
         """Number the tokens of lines.
@@ -54,7 +59,7 @@ class TokenNumbers:
         Returns:
             The numbers of all lines one after another, shape (N,), and the number of tokens of each line, shape (T,).
         """
-        units, unit_ends = self._unit_numbers.number(*self._units.units(lines))
+        units, unit_ends = _number(*self._units.units(lines), self._unit_numbers)
         self._learn()
         starts = self._ends[units]
         counts = self._ends[units + 1] - starts
@@ -65,44 +70,19 @@ class TokenNumbers:
 
     def _learn(self) -> None:
         """Tokenize the units that were seen for the first time."""
-        fresh = self._unit_numbers.take_fresh()
+        fresh = list(islice(self._unit_numbers, len(self._ends) - 1, None))
         if fresh:
-            tokens, ends = self._token_numbers.number(*self._units.tokens(fresh))
+            tokens, ends = _number(*self._units.tokens(fresh), self._token_numbers)
             self._ends = np.concatenate((self._ends, self._ends[-1] + ends))
             self._tokens = np.concatenate((self._tokens, tokens))
 
 
-class _Numbers(dict[str, int]):
-    """Text to number, in the order of first use."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._fresh: list[str] = []
-        self._next = 0
-
-    def __missing__(self, text: str) -> int:
-        number = self[text] = self._next
-        self._next += 1
-        self._fresh.append(text)
-        return number
-
-    def number(self, pieces: list[str], mark: str) -> tuple[IntArray, IntArray]:
-        """Number pieces, and find where each text ends: how many pieces there are up to each mark."""
-        before = self.get(mark)
-        self[mark] = -1
-        numbers = np.fromiter(map(self.__getitem__, pieces), np.int64, len(pieces))
-        if before is None:
-            del self[mark]
-        else:
-            self[mark] = before
-        is_mark = numbers < 0
-        marks = np.flatnonzero(is_mark)
-        return numbers[~is_mark], marks - np.arange(len(marks))
-
-    def take_fresh(self) -> list[str]:
-        """Give the texts that got their number since the last call, in the order of their numbers."""
-        fresh, self._fresh = self._fresh, []
-        return fresh
+def _number(pieces: list[str], mark: str, numbers: Mapping[str, int]) -> tuple[IntArray, IntArray]:
+    """Number pieces, and find where each text ends: how many pieces there are up to each mark."""
+    numbered = np.fromiter(map(numbers.__getitem__, pieces), np.int64, len(pieces))
+    is_mark = numbered == numbers[mark]
+    marks = np.flatnonzero(is_mark)
+    return numbered[~is_mark], marks - np.arange(len(marks))
 
 
 def characters(lines: Sequence[str]) -> tuple[IntArray, IntArray]:
@@ -146,6 +126,7 @@ class _Lines:
         return [line]
 
     def _of_unit(self, unit: str) -> list[str]:
+        """Tokenize a unit; a blank, the mark between lines, has no token."""
         return self._tokenize(unit).split()
 
 
@@ -154,9 +135,11 @@ class _Words(_Lines):
 
     def units(self, lines: Sequence[str]) -> tuple[list[str], str]:
         joined = f" {_MARK} ".join((*lines, ""))
-        if joined.count(_MARK) != len(lines):
-            return super().units(lines)
-        return joined.split(), _MARK
+        return (joined.split(), _MARK) if self._is_clear(joined, len(lines)) else super().units(lines)
+
+    def _is_clear(self, joined: str, texts: int) -> bool:
+        """Whether joined texts can be told apart again, and their tokens do not depend on what was joined."""
+        return joined.count(_MARK) == texts
 
     def _of_line(self, line: str) -> list[str]:
         return line.split()
@@ -167,19 +150,16 @@ class _FreeWords(_Words):
 
     def tokens(self, units: Sequence[str]) -> tuple[list[str], str]:
         joined = f"\t{_MARK}\t".join((*units, ""))
-        if joined.count(_MARK) != len(units):
-            return super().tokens(units)
-        return self._tokenize(joined).split(), _MARK
+        if self._is_clear(joined, len(units)):
+            return self._tokenize(joined).split(), _MARK
+        return super().tokens(units)
 
 
 class _HyphenatedWords(_FreeWords):
     """Words, save that a text with a line feed is one unit: 13a joins what a hyphen before it cut."""
 
-    def units(self, lines: Sequence[str]) -> tuple[list[str], str]:
-        return _Lines.units(self, lines) if any("\n" in line for line in lines) else super().units(lines)
-
-    def tokens(self, units: Sequence[str]) -> tuple[list[str], str]:
-        return _Lines.tokens(self, units) if any("\n" in unit for unit in units) else super().tokens(units)
+    def _is_clear(self, joined: str, texts: int) -> bool:
+        return "\n" not in joined and super()._is_clear(joined, texts)
 
     def _of_line(self, line: str) -> list[str]:
         return [line] if "\n" in line else line.split()
@@ -196,7 +176,7 @@ class WordsAndMarks(_Words):
             return [unit[:-1], unit[-1]]
         if len(unit) > 1 and unit[0] in _ASCII_MARKS:
             return [unit[0], unit[1:]]
-        return [unit]
+        return [] if unit == _BLANK else [unit]
 
 
 class _EdgedWords(_Lines):
