@@ -51,11 +51,12 @@ def command(folder: str | None, fetch: bool, as_json: bool) -> int:
 
 def check_metrics(folder: str, as_json: bool) -> int:
     """Run conformance cases; exit code 1 if one fails."""
-    from evalkit.conformance import check_folder, shipped_folder
+    from evalkit.conformance import check_case, read_folder, shipped_folder
     from evalkit.conformance.check import FAILED, PASSED, SKIPPED
+    from evalkit.progress import show_progress
 
-    path = shipped_folder() if folder == SHIPPED else Path(folder)
-    outcomes = list(check_folder(path))
+    cases = read_folder(shipped_folder() if folder == SHIPPED else Path(folder))
+    outcomes = [check_case(case) for case in show_progress(cases, len(cases), "conformance cases")]
     counts = {status: sum(outcome.status == status for outcome in outcomes) for status in (PASSED, FAILED, SKIPPED)}
     if as_json:
         listed = [

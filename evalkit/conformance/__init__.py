@@ -4,7 +4,7 @@ Cases are JSON lines of inputs, settings and reference values (docs/conformance.
 files in the same format can be checked.
 """
 
-from evalkit.conformance.check import Outcome, check_case, check_folder, read_cases, shipped_folder
+from evalkit.conformance.check import Outcome, check_case, read_cases, read_folder, shipped_folder
 from evalkit.conformance.evaluators import EVALUATORS
 
-__all__ = ["EVALUATORS", "Outcome", "check_case", "check_folder", "read_cases", "shipped_folder"]
+__all__ = ["EVALUATORS", "Outcome", "check_case", "read_cases", "read_folder", "shipped_folder"]

@@ -35,8 +35,8 @@ def shipped_folder() -> Path:
     return Path(str(files("evalkit.conformance") / "cases"))
 
 
-def check_folder(folder: Path) -> Iterator[Outcome]:
-    """Check every case of every ``*.jsonl`` file of a folder, files in alphabetical order.
+def read_folder(folder: Path) -> list[Case]:
+    """Read the cases of every ``*.jsonl`` file of a folder, files in alphabetical order.
 
     Raises:
         InvalidInputError: The folder is not there or holds no such file.
@@ -47,9 +47,7 @@ def check_folder(folder: Path) -> Iterator[Outcome]:
     paths = sorted(folder.glob("*.jsonl"))
     if not paths:
         raise InvalidInputError(f"{folder} holds no *.jsonl file; expected conformance files, see docs/conformance.md")
-    for path in paths:
-        for case in read_cases(path):
-            yield check_case(case)
+    return [case for path in paths for case in read_cases(path)]
 
 
 def read_cases(path: Path) -> Iterator[Case]:
