@@ -38,7 +38,7 @@ def _has_fast_blas() -> bool:
 
 
 class FastLinear:
-    """Applies a linear layer, and a GELU in its tanh form if told so, to rows.
+    """Applies a linear layer, and a GELU if told so, to rows.
 
     On a CPU the layer's weight is laid out anew, input by output, which is what the product reads; its values and shape
     stay. oneDNN's prepacked form is used where it is faster: with the GELU fused, for heads, and, on processors where MKL
@@ -47,15 +47,25 @@ class FastLinear:
     Args:
         weight: `(outputs, inputs)`, a parameter of the model.
         bias: `(outputs,)` or None.
-        gelu: Whether a GELU follows.
+        gelu: Whether a GELU follows, in its tanh form.
+        is_exact: Whether that GELU is the exact one instead.
         is_shared: Whether something else reads the weight by rows, as a tied embedding does; then its layout stays.
     """
 
-    def __init__(self, weight: Tensor, bias: Tensor | None, *, gelu: bool = False, is_shared: bool = False) -> None:
+    def __init__(
+        self,
+        weight: Tensor,
+        bias: Tensor | None,
+        *,
+        gelu: bool = False,
+        is_exact: bool = False,
+        is_shared: bool = False,
+    ) -> None:
         is_plain = weight.device.type == "cpu" and weight.dtype == torch.float32
         if weight.device.type == "cpu" and not is_shared and not weight.data.t().is_contiguous():
             weight.data = weight.data.t().contiguous().t()
         self._weight, self._bias, self._gelu = weight.data, bias, gelu
+        self._form = "none" if is_exact else "tanh"
         self._rows = _rows_for_onednn(weight.shape[1], weight.shape[0], gelu) if is_plain and _onednn() else range(0)
         self._packed: Tensor | None = None
 
@@ -64,7 +74,7 @@ class FastLinear:
         if x.shape[0] in self._rows:
             return self._by_onednn(x)
         y = functional.linear(x, self._weight, self._bias)
-        return functional.gelu(y, approximate="tanh") if self._gelu else y
+        return functional.gelu(y, approximate=self._form) if self._gelu else y
 
     def _by_onednn(self, x: Tensor) -> Tensor:
         kernels = _onednn()
@@ -72,7 +82,7 @@ class FastLinear:
         pack, apply = kernels
         if self._packed is None:
             self._packed = pack(self._weight.contiguous(), None)
-        name, form = ("gelu", "tanh") if self._gelu else ("none", "")
+        name, form = ("gelu", self._form) if self._gelu else ("none", "")
         return apply(x, self._packed, self._bias, name, [], form)
 
 

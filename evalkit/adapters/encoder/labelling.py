@@ -1,0 +1,145 @@
+"""One tag a word: that of its first token.
+
+Letters in shapes: M words of a batch, D model width, L labels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import ClassVar
+
+import torch
+
+from evalkit.adapters.encoder.fitting import check_fits, overlapping_windows, share_out
+from evalkit.adapters.encoder.passages import MaskedTokenizer, Passage, read_each
+from evalkit.adapters.encoder.stack import BertStack
+from evalkit.adapters.engine.batching import Budget
+from evalkit.errors import InvalidInputError
+from evalkit.requests import LabelRequest, LabelResponse
+from evalkit_models.bert_heads import BertForTokenLabels
+
+_OUTSIDE = ("O", "S")
+"""Tags of a word that nothing is known of: outside of all entities, or a word by itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Fitted:
+    """One request as passages; or why it is skipped."""
+
+    passages: tuple[Passage, ...] = ()
+    """Their wanted tokens are the first ones of the words, in order."""
+    unread: int = 0
+    """Words at the end that were cut off."""
+    error: str | None = None
+
+
+class Labeller:
+    """Answers label requests.
+
+    Attributes:
+        separator: What stands between words in text of the task's language.
+
+    Args:
+        model: Tells labels apart.
+        labels: Their names, in the order of the model's outputs.
+        tokenizer: The model's.
+        budget: How much is read at once.
+        policy: What happens to sentences longer than the model.
+    """
+
+    kind: ClassVar[str] = LabelRequest.kind
+
+    def __init__(
+        self,
+        model: BertForTokenLabels,
+        labels: Sequence[str],
+        tokenizer: MaskedTokenizer,
+        budget: Budget,
+        policy: str,
+    ) -> None:
+        self._model, self._labels = model, tuple(labels)
+        self._stack = BertStack(model.bert)
+        self._tokenizer, self._budget, self._policy = tokenizer, budget, policy
+        self.separator = " "
+
+    def answer(self, requests: Sequence[LabelRequest]) -> Iterator[LabelResponse]:
+        """Tag every word of every request, in order.
+
+        Raises:
+            InvalidInputError: The model has none of the task's tags, a word cannot be a token, or a sentence is too long
+                under the policy ``error``.
+        """
+        for known in {request.labels for request in requests}:
+            self._check_labels(known)
+        fitted = [self._fit(request) for request in requests]
+
+        def respond() -> Iterator[LabelResponse]:
+            passages = [passage for fit in fitted for passage in fit.passages]
+            stream = read_each(passages, self._budget, self._read)
+            for request, fit in zip(requests, fitted, strict=True):
+                if fit.error is not None:
+                    yield LabelResponse(example_id=request.example_id, labels=None, error=fit.error)
+                    continue
+                tags = [self._labels[index] for found in islice(stream, len(fit.passages)) for index in found]
+                tags += [self._outside()] * fit.unread if fit.unread else []
+                yield LabelResponse(example_id=request.example_id, labels=tuple(tags), truncated=fit.unread > 0)
+
+        return respond()
+
+    def _check_labels(self, known: Sequence[str]) -> None:
+        if known and not (set(known) - {"O"}) & set(self._labels):
+            raise InvalidInputError(
+                f"the model's labels {', '.join(self._labels[:4])}, ... are none of the task's {', '.join(known[:4])}, ...;"
+                " write the names that it was trained with into id2label of its config.json"
+            )
+
+    def _fit(self, request: LabelRequest) -> _Fitted:
+        try:
+            encoded = self._tokenizer.encode_words(request.tokens, self.separator)
+        except InvalidInputError as error:
+            raise InvalidInputError(f"example {request.example_id!r}: {error}") from error
+        frame, longest = self._tokenizer.frame, self._stack.max_length
+        before = len(frame.before)
+        room = longest - len(frame.single(()))
+        found = len(encoded.ids) + longest - room
+        problem = check_fits(found, longest, self._policy, request.example_id, ("window", "truncate"))
+        if problem is not None or not request.tokens:
+            return _Fitted(error=problem)
+        firsts = _first_places(encoded.word_of_token)
+        length = len(encoded.ids)
+        if self._policy == "truncate":
+            length = min(length, room)
+        windows = overlapping_windows(length, room, max(1, room // 2))
+        read = [place for place in firsts if place < length]
+        if len(read) < len(firsts):
+            self._outside()
+        passages = tuple(
+            Passage(
+                tuple(frame.single(encoded.ids[window.start : window.stop])),
+                tuple(before + place - window.start for place in share),
+            )
+            for window, share in zip(windows, share_out(read, windows), strict=True)
+            if share
+        )
+        return _Fitted(passages, unread=len(firsts) - len(read))
+
+    def _outside(self) -> str:
+        """Name the tag of words that were cut off."""
+        for tag in _OUTSIDE:
+            if tag in self._labels:
+                return tag
+        raise InvalidInputError(
+            "the model has neither label O nor S for the words that truncation cuts off; use --on-overflow window"
+        )
+
+    @torch.inference_mode()
+    def _read(self, passages: list[Passage]) -> list[list[int]]:
+        logits = self._model.head(self._stack.read(passages))  # (M, D) -> (M, L)
+        best = iter(logits.argmax(-1).tolist())
+        return [list(islice(best, len(passage.wanted))) for passage in passages]
+
+
+def _first_places(word_of_token: Sequence[int]) -> list[int]:
+    return [place for place, word in enumerate(word_of_token) if place == 0 or word_of_token[place - 1] != word]
