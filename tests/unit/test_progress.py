@@ -3,8 +3,6 @@
 import io
 import sys
 
-import pytest
-
 from evalkit import progress
 from evalkit.progress import show_progress
 
@@ -16,8 +14,8 @@ class Terminal(io.StringIO):
         return True
 
 
-@pytest.fixture
-def terminal(monkeypatch) -> Terminal:
+def open_terminal(monkeypatch) -> Terminal:
+    """Put a terminal in the place of stderr; in the test itself, for pytest sets stderr again after the fixtures."""
     stream = Terminal()
     monkeypatch.setattr(sys, "stderr", stream)
     return stream
@@ -29,12 +27,14 @@ def test_nothing_is_wrapped_where_stderr_is_no_terminal(monkeypatch):
     assert show_progress(items, 3, "work") is items
 
 
-def test_short_work_shows_no_bar(terminal):
+def test_short_work_shows_no_bar(monkeypatch):
+    terminal = open_terminal(monkeypatch)
     assert list(show_progress(iter([1, 2, 3]), 3, "work")) == [1, 2, 3]
     assert terminal.getvalue() == ""
 
 
-def test_long_work_shows_its_title_and_every_item_passes_through_once(terminal, monkeypatch):
+def test_long_work_shows_its_title_and_every_item_passes_through_once(monkeypatch):
+    terminal = open_terminal(monkeypatch)
     monkeypatch.setattr(progress, "DELAY_S", -1.0)
     assert list(show_progress(iter(range(50)), 50, "task model")) == list(range(50))
     assert "task model" in terminal.getvalue()
