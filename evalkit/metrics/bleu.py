@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from evalkit.errors import InvalidInputError, UnknownNameError
 from evalkit.metrics.base import Metric, Statistics, check_texts
-from evalkit.metrics.sacrebleu_scorers import TOKENIZERS, default_tokenizer, load_bleu, sign
+from evalkit.metrics.sacrebleu_scorers import TOKENIZERS, default_tokenizer, load_bleu, sign, tokenizer_of
 
 if TYPE_CHECKING:
     from evalkit.metrics.base import FloatArray
@@ -94,7 +94,7 @@ class Bleu(Metric[str, str]):
         from evalkit.metrics.token_numbers import TokenNumbers, units_of
 
         check_texts(predictions, references)
-        numbers = TokenNumbers(units_of(self.tokenizer, self._scorer().tokenizer))
+        numbers = TokenNumbers(units_of(self.tokenizer, tokenizer_of(self._scorer())))
         blocks = text_blocks(predictions, references, _BLOCK_CHARACTERS)
         return Statistics(self.columns, np.concatenate([self._block(*block, numbers) for block in blocks]))
 
@@ -218,8 +218,8 @@ class Bleu(Metric[str, str]):
         As there, add-k smoothing is part of the counts and totals of the orders from 2 on if anything matches at all.
         """
         statistics = statistics or self.statistics(predictions, references)
-        sums = statistics.total()
-        parts = self.parts(sums, statistics.columns)
+        sums = statistics.total()[[statistics.columns.index(name) for name in self.columns]]
+        parts = self.parts(sums, self.columns)
         counts: list[float] = [int(count) for count in sums[2 : 2 + self.max_ngram_order]]
         totals: list[float] = [int(count) for count in sums[2 + self.max_ngram_order :]]
         if self.smooth_method == "add-k" and any(counts):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import functools
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from evalkit.errors import MissingResourceError
@@ -47,6 +48,19 @@ def load_bleu(**settings: Any) -> Any:  # noqa: ANN401 - sacrebleu's scorers hav
     except (ImportError, RuntimeError, AssertionError, KeyError, OSError) as error:
         reason = " ".join(str(error).split())
         raise MissingResourceError(f"sacrebleu cannot load tokenizer {name!r} here: {reason}") from error
+
+
+def tokenizer_of(scorer: Any) -> Callable[[str], str]:  # noqa: ANN401
+    """Take the tokenizer of a sacrebleu scorer, without the memory that would hold on to its texts for good."""
+    return _without_memory(scorer.tokenizer)
+
+
+def _without_memory(tokenizer: Any) -> Callable[[str], str]:  # noqa: ANN401
+    """Call what `functools.lru_cache` wraps, for the tokenizer and for the one that it calls in turn."""
+    if hasattr(tokenizer, "_post_tokenizer"):
+        tokenizer._post_tokenizer = _without_memory(tokenizer._post_tokenizer)
+    cached = type(tokenizer).__call__
+    return functools.partial(getattr(cached, "__wrapped__", cached), tokenizer)
 
 
 def sign(scorer: Any, references: Sequence[Sequence[str]] | None, added: Mapping[str, object] | None = None) -> str:  # noqa: ANN401

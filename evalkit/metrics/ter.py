@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from evalkit.metrics.base import Metric, Ratio, Statistics, check_texts
-from evalkit.metrics.sacrebleu_scorers import sign
+from evalkit.metrics.sacrebleu_scorers import sign, tokenizer_of
 
 if TYPE_CHECKING:
     from evalkit.metrics.base import FloatArray
@@ -52,7 +52,7 @@ class Ter(Metric[str, str]):
         from evalkit.metrics.shift_edits import fewest_edits
 
         check_texts(predictions, references)
-        tokenize = self._scorer().tokenizer
+        tokenize = tokenizer_of(self._scorer())
         rows = np.empty((len(predictions), 2))
         for index, (prediction, texts) in enumerate(zip(predictions, references, strict=True)):
             hypothesis = tokenize(prediction.rstrip()).split()

@@ -65,3 +65,15 @@ def test_characters_are_numbered_by_code_point(lines):
     ids, lengths = characters(lines)
     assert ids.tolist() == [ord(character) for character in "".join(lines)]
     assert lengths.tolist() == [len(line) for line in lines]
+
+
+@pytest.mark.parametrize("tokenize", ["13a", "zh", "intl"])
+def test_sacrebleus_tokenizers_do_not_keep_the_texts(tokenize):
+    from sacrebleu.tokenizers.tokenizer_re import TokenizerRegexp
+
+    from evalkit.metrics.bleu import Bleu
+
+    kind = type(BLEU(tokenize=tokenize, force=True).tokenizer)
+    before = kind.__call__.cache_info(), TokenizerRegexp.__call__.cache_info()
+    Bleu(tokenize=tokenize).statistics(["Salt, then pepper."], [["Pepper, then salt!"]])
+    assert (kind.__call__.cache_info(), TokenizerRegexp.__call__.cache_info()) == before
