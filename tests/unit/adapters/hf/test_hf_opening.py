@@ -39,7 +39,7 @@ def copy(folder, tmp_path):
 def test_the_architecture_decides_what_a_model_answers(folder, name, family, kinds):
     adapter = open_hf(str(folder(name)), CPU)
     info = adapter.info
-    assert (info.family, adapter.supports, info.ref) == (family, kinds, f"hf:{folder(name)}")
+    assert (info.family, adapter.supports, info.ref, info.name) == (family, kinds, f"hf:{folder(name)}", name)
     assert info.parameters > 1000
     assert info.details["dtype"] == "float32"
     json.dumps(dict(info.details), allow_nan=False)
