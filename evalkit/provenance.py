@@ -8,7 +8,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, is_dataclass
+from dataclasses import asdict, fields, is_dataclass
 from datetime import datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -99,6 +99,7 @@ def describe_settings(spec: RunSpec, request_kind: str) -> dict[str, Any]:
         "seed": spec.seed,
         "confidence": spec.confidence,
         "resamples": spec.resamples,
+        **({} if spec.neural is None else asdict(spec.neural)),
     }
 
 

@@ -14,13 +14,14 @@ from evalkit.adapters.baselines.base import baselines_for
 from evalkit.catalog import find_task, is_task_file, tasks
 from evalkit.errors import InvalidInputError, UnknownNameError
 from evalkit.metrics.configure import configure
-from evalkit.requests import ModelAdapter
+from evalkit.requests import ModelAdapter, ModelSettings
 from evalkit.spec import ModelRef, TaskSpec
 
 DATA_DIR_VARIABLE = "EVALKIT_DATA_DIR"
 
 
 ALL_BASELINES = "baseline:all"
+CHECKPOINT = "checkpoint"
 
 
 def expand_tasks(names: Sequence[str]) -> list[str]:
@@ -100,17 +101,23 @@ def resolve_data_dir(task_name: str, given: str | None) -> str | None:
 
 
 def parse_model(text: str) -> ModelRef:
-    """Read a model reference such as ``predictions:out.jsonl`` or ``baseline:copy``.
+    """Read a model reference: a checkpoint folder, or a scheme such as ``predictions:out.jsonl`` or ``baseline:copy``.
 
     Raises:
-        UnknownNameError: The scheme is not known.
+        InvalidInputError: It is neither.
     """
     scheme, colon, target = text.partition(":")
+    if os.path.isdir(text):
+        return ModelRef(scheme=CHECKPOINT, target=text)
     if not colon and text in BASELINES:
         raise InvalidInputError(f"model {text!r} names no scheme; did you mean 'baseline:{text}'?")
+    if not colon and os.path.isfile(text):
+        raise InvalidInputError(
+            f"model {text!r} is a file, not a checkpoint folder; did you mean 'predictions:{text}'?"
+        )
     if not colon:
         raise InvalidInputError(
-            f"model {text!r} names no scheme; expected one of {', '.join(f'{name}:...' for name in ADAPTERS)}"
+            f"model {text!r} is no folder and names no scheme; expected a checkpoint folder, predictions:FILE or baseline:NAME"
         )
     if scheme not in ADAPTERS:
         raise UnknownNameError("model scheme", scheme, ADAPTERS)
@@ -121,11 +128,11 @@ def parse_model(text: str) -> ModelRef:
     return ModelRef(scheme=scheme, target=target)
 
 
-def resolve_model(text: str) -> tuple[ModelRef, ModelAdapter]:
+def resolve_model(text: str, settings: ModelSettings) -> tuple[ModelRef, ModelAdapter]:
     """Open the model of a reference.
 
     Raises:
         InvalidInputError: The model is not known or cannot be opened.
     """
     reference = parse_model(text)
-    return reference, open_adapter(reference.scheme, reference.target)
+    return reference, open_adapter(reference.scheme, reference.target, settings)

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from evalkit.errors import InvalidInputError
 from evalkit.metrics.base import AnyMetric
-from evalkit.requests import REQUEST_KINDS
+from evalkit.requests import REQUEST_KINDS, ModelSettings
 
 Row: TypeAlias = Mapping[str, Any]
 """One record of a data file under the field names of the task's kind, before it becomes an `Example`."""
@@ -165,3 +165,5 @@ class RunSpec:
     """Level of the intervals."""
     resamples: int = 1000
     """Bootstrap resamples; 0 switches bootstrap intervals off."""
+    neural: ModelSettings | None = None
+    """How a neural model is run; None for systems that are none."""

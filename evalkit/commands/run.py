@@ -13,6 +13,7 @@ from evalkit.errors import EvalkitError, IncompleteError, InvalidInputError
 
 if TYPE_CHECKING:
     from evalkit.record import RunRecord
+    from evalkit.requests import ModelSettings
     from evalkit.spec import TaskSpec
     from evalkit.store import RunStore
 
@@ -47,12 +48,28 @@ class RunOptions:
     """Bootstrap resamples."""
     out: str
     """Store of runs."""
+    device: str
+    """Device of neural models."""
+    dtype: str
+    """Floating-point type of neural models."""
+    batch_size: str
+    """Sequences at once, or auto."""
+    on_overflow: str
+    """What happens to texts longer than the model."""
+    beams: int
+    """Beams of generation."""
+    temperature: float
+    """Temperature of generation; 0 is greedy."""
 
 
 @click.command(name="run")
 @click.option("--task", multiple=True, required=True, metavar="T[,T]", help="Task, pattern or TOML file; repeatable.")
 @click.option(
-    "--model", multiple=True, required=True, metavar="M", help="predictions:FILE or baseline:NAME; repeatable."
+    "--model",
+    multiple=True,
+    required=True,
+    metavar="M",
+    help="Checkpoint folder, predictions:FILE or baseline:NAME; repeatable.",
 )
 @click.option("--metrics", multiple=True, metavar="M[,M]", help="Metrics instead of the task's own.")
 @click.option("--data-dir", metavar="DIR", help="Folder of data files, <kind>/<dataset>/... [env: EVALKIT_DATA_DIR]")
@@ -67,6 +84,24 @@ class RunOptions:
     "--resamples", type=click.IntRange(min=0), default=1000, show_default=True, help="Bootstrap resamples; 0 for none."
 )
 @click.option("--out", default="runs", show_default=True, metavar="DIR|URL", help="Where run folders are kept.")
+@click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda, cuda:N or mps; neural models only.")
+@click.option(
+    "--dtype",
+    type=click.Choice(["float32", "bfloat16", "float16"]),
+    default="float32",
+    show_default=True,
+    help="Type of weights and arithmetic; neural models only.",
+)
+@click.option("--batch-size", default="auto", show_default=True, metavar="auto|N", help="Sequences at once.")
+@click.option(
+    "--on-overflow",
+    type=click.Choice(["error", "truncate", "window", "skip"]),
+    default="error",
+    show_default=True,
+    help="What to do with texts longer than the model.",
+)
+@click.option("--beams", type=click.IntRange(min=1), default=1, show_default=True, help="Beams of generation.")
+@click.option("--temperature", type=click.FloatRange(min=0), default=0.0, show_default=True, help="0 is greedy.")
 @click.option("--json", "as_json", is_flag=True, help="Print the run records as JSON.")
 def command(as_json: bool, **flags: object) -> int:
     r"""Score models on tasks, with intervals, and keep each run in a folder.
@@ -102,6 +137,7 @@ def run_all(options: RunOptions) -> tuple[list[RunRecord], list[EvalkitError]]:
     folders = [resolve_data_dir(name, options.data_dir) for name in names]
     for model in options.model:
         parse_model(model)
+    model_settings(options)
     store = RunStore(options.out)
     store.check_writable()
     records: list[RunRecord] = []
@@ -132,11 +168,13 @@ def run_task(
         sample_ids = read_sample_ids(options.sample_ids)
     except EvalkitError as error:
         return [], [error]
+    settings = model_settings(options)
     records: list[RunRecord] = []
     failures: list[EvalkitError] = []
     for model in expand_models(options.model, task):
         try:
-            reference, adapter = resolve_model(model)
+            reference, adapter = resolve_model(model, settings)
+            is_neural = reference.scheme not in ("predictions", "baseline")
             spec = RunSpec(
                 task=task.name,
                 model=reference,
@@ -148,6 +186,7 @@ def run_task(
                 seed=options.seed,
                 confidence=options.confidence,
                 resamples=options.resamples,
+                neural=settings if is_neural else None,
             )
             record = run(spec, task, data, adapter, store, show_progress)
         except EvalkitError as error:
@@ -156,6 +195,26 @@ def run_task(
             announce(record, options.out)
             records.append(record)
     return records, failures
+
+
+def model_settings(options: RunOptions) -> ModelSettings:
+    """The flags of neural models.
+
+    Raises:
+        InvalidInputError: The batch size is neither ``auto`` nor a positive number.
+    """
+    from evalkit.requests import Decoding, ModelSettings
+
+    size = options.batch_size
+    if size != "auto" and not (size.isdecimal() and int(size) > 0):
+        raise InvalidInputError(f"--batch-size {size!r} is neither auto nor a number of 1 or more")
+    return ModelSettings(
+        device=options.device,
+        dtype=options.dtype,
+        batch_size=None if size == "auto" else int(size),
+        on_overflow=options.on_overflow,
+        decoding=Decoding(beams=options.beams, temperature=options.temperature, seed=options.seed),
+    )
 
 
 def announce(record: RunRecord, out: str) -> None:

@@ -1,0 +1,89 @@
+"""From a checkpoint folder to the adapter of its family, on the device and with the type that were asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import torch
+
+from evalkit.checkpoints import Checkpoint, load_checkpoint
+from evalkit.errors import InvalidInputError, UnknownNameError
+from evalkit.requests import ModelAdapter, ModelInfo, ModelSettings
+from evalkit_models.t5 import T5
+
+DTYPES: Mapping[str, torch.dtype] = {
+    "float32": torch.float32,
+    "bfloat16": torch.bfloat16,
+    "float16": torch.float16,
+}
+
+
+def open_checkpoint(target: str, settings: ModelSettings) -> ModelAdapter:
+    """Load a checkpoint folder and put the adapter of its family around it.
+
+    Args:
+        target: The folder, ours or one in transformers' layout.
+        settings: Device, type, batch size, overflow policy and decoding.
+
+    Raises:
+        InvalidInputError: The folder, the device or the type cannot be used.
+        MissingResourceError: The folder, its weights or its tokenizer are not there.
+    """
+    device = find_device(settings.device)
+    if settings.dtype not in DTYPES:
+        raise UnknownNameError("dtype", settings.dtype, DTYPES)
+    checkpoint = load_checkpoint(target, device, DTYPES[settings.dtype])
+    info = model_info(target, checkpoint, settings, device)
+    if checkpoint.family == "bert":
+        from evalkit.adapters.masked import MaskedAdapter
+
+        return MaskedAdapter(checkpoint.model, checkpoint.tokenizer, info, settings, labels=checkpoint.labels)
+    if isinstance(checkpoint.model, T5):
+        from evalkit.adapters.seq2seq import Seq2SeqAdapter
+
+        return Seq2SeqAdapter(checkpoint.model, checkpoint.tokenizer, info, settings)
+    from evalkit.adapters.causal import CausalAdapter
+
+    return CausalAdapter(checkpoint.model, checkpoint.tokenizer, info, settings)
+
+
+def find_device(name: str) -> torch.device:
+    """The device of a name; ``auto`` takes a GPU where there is one.
+
+    Raises:
+        InvalidInputError: There is no such device here.
+    """
+    if name == "auto":
+        has_mps = torch.backends.mps.is_available()
+        return torch.device("cuda" if torch.cuda.is_available() else "mps" if has_mps else "cpu")
+    try:
+        device = torch.device(name)
+    except RuntimeError as error:
+        raise InvalidInputError(f"device {name!r} is none; expected auto, cpu, cuda, cuda:N or mps") from error
+    if device.type == "cuda" and not torch.cuda.is_available():
+        raise InvalidInputError(f"device {name!r} asked for, but torch sees no CUDA device; use --device auto or cpu")
+    if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
+        raise InvalidInputError(f"device {name!r} asked for, but there are {torch.cuda.device_count()} CUDA devices")
+    if device.type == "mps" and not torch.backends.mps.is_available():
+        raise InvalidInputError(f"device {name!r} asked for, but this machine has no MPS; use --device auto or cpu")
+    return device
+
+
+def model_info(target: str, checkpoint: Checkpoint, settings: ModelSettings, device: torch.device) -> ModelInfo:
+    """What a record says about the model; the digest covers weights, shape, tokenizer and type."""
+    folder = Path(target).resolve()
+    return ModelInfo(
+        ref=target,
+        name=folder.name,
+        digest=f"{checkpoint.digest}-{checkpoint.tokenizer.digest}",
+        family=checkpoint.family,
+        parameters=checkpoint.parameters["total"],
+        tokens_seen=checkpoint.card.tokens_seen,
+        details={
+            "parameters_non_embedding": checkpoint.parameters["non_embedding"],
+            "recipe": checkpoint.card.recipe,
+            "device": str(device),
+            "dtype": settings.dtype,
+        },
+    )

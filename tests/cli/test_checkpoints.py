@@ -1,0 +1,179 @@
+"""Checkpoint folders through the command line: tiny random models of the three families on embedded tasks."""
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from evalkit.checkpoints import save_checkpoint
+from evalkit.data.load import load
+from evalkit.resolve import resolve_task
+from evalkit.tokenization.training import train_bpe, train_unigram, train_wordpiece
+from evalkit_models.bert import BertConfig
+from evalkit_models.bert_heads import BertForClasses, BertForTokenLabels
+from evalkit_models.gpt import GPT, GPTConfig
+from evalkit_models.t5 import T5, T5Config
+
+TEXTS = [f"the {animal} saw {number} small houses near the river" for animal in ("cat", "dog") for number in range(20)]
+SEGMENTATION = ("B", "M", "E", "S")
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="module")
+def chinese() -> list[str]:
+    return [example.inputs["text"] for example in load(resolve_task("mini_cws"), "dev").examples]
+
+
+def seeded() -> None:
+    torch.manual_seed(0)
+
+
+@pytest.fixture(scope="module")
+def gpt(tmp_path_factory) -> Path:
+    seeded()
+    tokenizer = train_bpe(TEXTS, 300)
+    config = GPTConfig(vocab_size=320, max_length=64, width=32, layers=2, heads=2, ff_width=64)
+    folder = tmp_path_factory.mktemp("models") / "gpt-tiny"
+    save_checkpoint(folder, GPT(config), tokenizer)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def segmenter(tmp_path_factory, chinese) -> Path:
+    seeded()
+    tokenizer = train_wordpiece(chinese, 900)
+    config = BertConfig(vocab_size=tokenizer.largest_id + 1, max_length=128, width=32, layers=2, heads=2, ff_width=64)
+    folder = tmp_path_factory.mktemp("models") / "bert-tiny-cws"
+    save_checkpoint(folder, BertForTokenLabels(config, 4), tokenizer, labels=SEGMENTATION)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def classifier(tmp_path_factory) -> Path:
+    seeded()
+    tokenizer = train_wordpiece(TEXTS, 300)
+    config = BertConfig(vocab_size=tokenizer.largest_id + 1, max_length=128, width=32, layers=2, heads=2, ff_width=64)
+    folder = tmp_path_factory.mktemp("models") / "bert-tiny-classes"
+    labels = ("negative", "neutral", "positive")
+    save_checkpoint(folder, BertForClasses(config, 3), tokenizer, labels=labels)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def t5(tmp_path_factory) -> Path:
+    seeded()
+    tokenizer = train_unigram(TEXTS, 120)
+    config = T5Config(
+        vocab_size=tokenizer.largest_id + 1,
+        max_length=512,
+        width=32,
+        layers=2,
+        decoder_layers=2,
+        heads=2,
+        head_width=16,
+        ff_width=64,
+    )
+    folder = tmp_path_factory.mktemp("models") / "t5-tiny"
+    save_checkpoint(folder, T5(config), tokenizer)
+    return folder
+
+
+def record(outcome) -> dict:
+    assert outcome.code == 0, outcome.err
+    (found,) = outcome.json["runs"]
+    return found
+
+
+def test_a_gpt_rolls_over_texts_and_the_record_names_its_weights_and_settings(evalkit, gpt):
+    found = record(evalkit("run", "--task", "mini_lm", "--size", 6, "--model", gpt, "--device", "cpu", "--json"))
+    assert found["model"]["name"] == "gpt-tiny"
+    assert found["model"]["family"] == "gpt"
+    assert found["model"]["parameters"] > found["model"]["parameters_non_embedding"] > 0
+    assert (found["settings"]["device"], found["settings"]["dtype"]) == ("cpu", "float32")
+    assert found["settings"]["request_kind"] == "rolling"
+    value = next(value for value in found["metrics"] if value["name"] == "token_perplexity")
+    # Random weights are about as good as a uniform guess over 320 tokens.
+    assert 200 < value["value"] < 500
+
+
+def test_a_gpt_generates_for_a_translation_task_with_shots(evalkit, gpt):
+    arguments = ("run", "--task", "mini_mt_zh_en", "--size", 4, "--model", gpt, "--shots", 1, "--json")
+    outcome = evalkit(*arguments, "--on-overflow", "truncate")
+    found = record(outcome)
+    assert found["settings"]["request_kind"] == "generate"
+    assert found["counts"]["examples"] == 4
+    assert found["counts"]["truncated"] > 0
+
+
+def test_a_prompt_longer_than_the_model_is_one_clear_error_unless_told_otherwise(evalkit, gpt):
+    outcome = evalkit("run", "--task", "mini_summarization", "--size", 2, "--model", gpt)
+    assert outcome.code == 2
+    (line,) = outcome.err.strip().splitlines()
+    assert "--on-overflow" in line or "truncate" in line
+    skipped = evalkit("run", "--task", "mini_summarization", "--size", 2, "--model", gpt, "--on-overflow", "skip")
+    assert skipped.code == 2
+    assert "no example could be scored" in skipped.err
+
+
+def test_a_bert_labels_characters_for_segmentation(evalkit, segmenter):
+    found = record(evalkit("run", "--task", "mini_cws", "--size", 12, "--model", segmenter, "--json"))
+    assert found["settings"]["request_kind"] == "label"
+    assert found["metrics"][0]["name"] == "f1"
+    assert found["metrics"][0]["n"] == 12
+
+
+def test_a_bert_classifies(evalkit, classifier):
+    found = record(evalkit("run", "--task", "mini_classification", "--size", 9, "--model", classifier, "--json"))
+    assert found["settings"]["request_kind"] == "classify"
+    assert found["metrics"][0]["n"] == 9
+
+
+def test_a_t5_answers_by_text_what_a_bert_answers_by_labels(evalkit, t5):
+    found = record(evalkit("run", "--task", "mini_ner", "--size", 3, "--model", t5, "--json"))
+    assert found["settings"]["request_kind"] == "generate"
+    assert found["model"]["family"] == "t5"
+
+
+def test_numbers_and_samples_do_not_depend_on_the_batch_size(evalkit, gpt, tmp_path):
+    samples = []
+    for size in ("1", "3", "auto"):
+        arguments = ("run", "--task", "mini_mt_zh_en", "--size", 5, "--model", gpt, "--batch-size", size, "--json")
+        found = record(evalkit(*arguments, "--on-overflow", "truncate"))
+        samples.append((tmp_path / "runs" / found["id"] / "samples.jsonl").read_bytes())
+    assert samples[0] == samples[1] == samples[2]
+
+
+@pytest.mark.parametrize(
+    ("flags", "fragment"),
+    [
+        (("--batch-size", "many"), "--batch-size 'many' is neither auto nor a number"),
+        (("--batch-size", "0"), "--batch-size '0'"),
+        (("--device", "tpu"), "device 'tpu' is none"),
+        (("--device", "cuda:7"), "device 'cuda:7' asked for"),
+        (("--dtype", "float8"), "'float8'"),
+    ],
+)
+def test_settings_that_cannot_be_are_one_clear_line(evalkit, gpt, flags, fragment):
+    outcome = evalkit("run", "--task", "mini_lm", "--size", 2, "--model", gpt, *flags)
+    assert outcome.code == 2
+    (line,) = outcome.err.strip().splitlines()
+    assert fragment in line
+
+
+def test_a_model_that_cannot_answer_the_task_is_refused(evalkit, segmenter):
+    outcome = evalkit("run", "--task", "mini_mt_en_zh", "--size", 2, "--model", segmenter)
+    assert outcome.code == 2
+    assert "answers label requests, but task 'mini_mt_en_zh' asks by generate" in outcome.err
+
+
+def test_a_folder_that_is_no_checkpoint_says_what_it_lacks(evalkit, tmp_path):
+    outcome = evalkit("run", "--task", "mini_lm", "--size", 2, "--model", tmp_path)
+    assert outcome.code == 2
+    assert "it has no config.json" in outcome.err
