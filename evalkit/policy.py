@@ -15,7 +15,6 @@ role = "primary"               # or "secondary": warns only
 from __future__ import annotations
 
 import math
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -96,6 +95,8 @@ def read_policy(path: Path | str) -> Policy:
         DataError: The file cannot be read.
         InvalidInputError: A key is not known, or a value cannot be what it should be.
     """
+    import tomllib
+
     try:
         document = tomllib.loads(Path(path).read_text(encoding="utf-8"))
     except OSError as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +11,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from evalkit.loaded import LoadedRun
 from evalkit.pairing import Sides
 from evalkit.significance import Measure, bootstrap
 
@@ -18,7 +18,8 @@ RESAMPLES = 1000
 """Resamples of the intervals of subsets."""
 GROUPS = 4
 """Length groups, about equally large."""
-_PREDICTION, _REFERENCES, _TRUNCATED = b',"prediction":', b',"references":', b',"truncated":'
+_PLAIN = re.compile(rb',"prediction":"([^"\\]*)","references":\["([^"\\]*)"')
+"""Two JSON strings without escapes; the quotes before and after them cannot stand inside a string."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,12 +87,13 @@ def _groupings(sides: Sides) -> Iterator[tuple[str, Iterator[tuple[str, npt.NDAr
     first = sides.first[0]
     if first.lines is None:
         return
-    texts = _texts(first, sides.places[0].tolist())
+    places = sides.places[0].tolist()
     if first.record.task["kind"] == "classification":
-        yield "label", _labels([references for _, references in texts])
+        yield "label", _labels([sample["references"] for sample in first.samples(places)])
         return
-    yield "reference length", _groups(np.array([_length(references) for _, references in texts]))
-    yield "length of the first system's output", _groups(np.array([_length(prediction) for prediction, _ in texts]))
+    lengths = np.array([_text_lengths(first.lines[place]) for place in places], dtype=np.int64)
+    yield "reference length", _groups(lengths[:, 1])
+    yield "length of the first system's output", _groups(lengths[:, 0])
 
 
 def _labels(references: Sequence[Sequence[str]]) -> Iterator[tuple[str, npt.NDArray[np.int64]]]:
@@ -102,19 +104,13 @@ def _labels(references: Sequence[Sequence[str]]) -> Iterator[tuple[str, npt.NDAr
         yield label, np.array(members[label], dtype=np.int64)
 
 
-def _texts(run: LoadedRun, places: Sequence[int]) -> list[tuple[Any, Any]]:
-    """Predictions and references, parsed without the rest of the lines where these have the usual layout."""
-    assert run.lines is not None
-    try:
-        cut = [
-            line[line.index(_PREDICTION) + 1 : line.rindex(_TRUNCATED)] for line in map(run.lines.__getitem__, places)
-        ]
-        parsed = json.loads(b"[" + b",".join(b"{" + part + b"}" for part in cut) + b"]")
-        if len(parsed) == len(places) and all(sample.keys() == {"prediction", "references"} for sample in parsed):
-            return [(sample["prediction"], sample["references"]) for sample in parsed]
-    except (ValueError, KeyError, AttributeError):
-        pass
-    return [(sample.get("prediction"), sample.get("references")) for sample in run.samples(places)]
+def _text_lengths(line: bytes) -> tuple[int, int]:
+    """Lengths of the prediction and of the first reference of a sample; plain texts without parsing the line."""
+    plain = _PLAIN.search(line)
+    if plain is not None:
+        return len(plain[1].decode("utf-8")), len(plain[2].decode("utf-8"))
+    sample = json.loads(line)
+    return _length(sample.get("prediction")), _length(sample.get("references"))
 
 
 def _length(value: object) -> int:
@@ -131,13 +127,11 @@ def _length(value: object) -> int:
 
 def _groups(lengths: npt.NDArray[np.int64]) -> Iterator[tuple[str, npt.NDArray[np.int64]]]:
     """Cut lengths at their quartiles; fewer groups where many lengths are equal, none where all are."""
-    edges = sorted({int(np.quantile(lengths, part / GROUPS)) for part in range(1, GROUPS)})
+    ordered = np.sort(lengths)
+    edges = sorted({int(ordered[(len(ordered) - 1) * part // GROUPS]) for part in range(1, GROUPS)})
     codes = np.searchsorted(edges, lengths, side="left")
-    present = np.unique(codes)
-    if len(present) < 2:
-        return
-    for code in present:
-        members = np.flatnonzero(codes == code)
+    groups = [members for code in range(len(edges) + 1) if len(members := np.flatnonzero(codes == code))]
+    for members in groups if len(groups) > 1 else []:
         low, high = int(lengths[members].min()), int(lengths[members].max())
         yield (f"{low}" if low == high else f"{low}-{high}"), members
 
