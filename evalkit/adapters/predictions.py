@@ -9,7 +9,7 @@ from pathlib import Path
 from evalkit.adapters.prediction_files import read_predictions
 from evalkit.adapters.prediction_files.answers import FileAnswer, LogprobAnswer, TagsAnswer, TextAnswer, WordsAnswer
 from evalkit.adapters.responses import text_response, unanswerable, words_response
-from evalkit.data.text import find_file
+from evalkit.data.text import check_regular, find_file
 from evalkit.errors import DataError, UnknownNameError
 from evalkit.requests import (
     ClassifyRequest,
@@ -129,6 +129,7 @@ def _respond(request: Request, answer: FileAnswer) -> Response:
 def _file_digest(path: Path) -> str:
     if path.is_dir():
         raise DataError(path, "this is a folder; expected one file of predictions")
+    check_regular(path)
     try:
         with path.open("rb") as stream:
             return hashlib.file_digest(stream, "sha256").hexdigest()[:16]

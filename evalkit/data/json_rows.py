@@ -58,23 +58,39 @@ def load_json(file: Path) -> Any:  # noqa: ANN401
     return parse_json(read_text(file), file, None)
 
 
-def parse_json(text: str, file: Path, line: int | None) -> Any:  # noqa: ANN401
-    """Parse JSON that lies in a file; with a line number, the text is that one line.
+def parse_json(text: str, file: Path, line: int | None, expected: str = "") -> Any:  # noqa: ANN401
+    """Parse JSON that lies in a file.
+
+    Args:
+        text: The JSON.
+        file: The file, for messages.
+        line: Number of the line that the text is; None where the text is the whole file.
+        expected: What should stand there; ends the messages.
 
     Raises:
         DataError: As for `load_json`.
     """
+    ending = f"; {expected}" if expected else ""
     try:
         value = json.loads(text, object_pairs_hook=_unique)
     except json.JSONDecodeError as error:
         place = error.lineno if line is None else line
         hint = "; one object a line is format 'jsonl'" if line is None and error.msg == "Extra data" else ""
-        raise DataError(file, f"broken JSON at column {error.colno}: {error.msg}{hint}", place) from error
+        raise DataError(file, f"broken JSON at column {error.colno}: {error.msg}{hint}{ending}", place) from error
     except (ValueError, RecursionError) as error:
-        raise DataError(file, f"JSON that cannot be read: {error}", line) from error
+        raise DataError(file, f"JSON that cannot be read: {error}{ending}", line) from error
+    check_characters(text, value, file, line)
+    return value
+
+
+def check_characters(text: str, value: object, file: Path, line: int | None) -> None:
+    """Refuse texts with half a character, which JSON can escape but no file of UTF-8 can hold.
+
+    Raises:
+        DataError: There is one in `value`, which was parsed from `text`.
+    """
     if _SURROGATE_ESCAPE.search(text) and _SURROGATE.search(json.dumps(value, ensure_ascii=False)):
         raise DataError(file, "half a character (a lone \\ud800 to \\udfff); expected whole characters", line)
-    return value
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

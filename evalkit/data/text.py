@@ -11,6 +11,7 @@ import difflib
 import gzip
 import io
 import os
+import stat
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -40,6 +41,8 @@ def find_file(path: Path | str) -> Path:
 
 def _missing_file(path: Path) -> str:
     """Say what is missing, the file or a folder above it, and what there is instead."""
+    if path.is_symlink():
+        return f"this link leads to {os.readlink(path)!r}, which is not there; mend the link or give another file"
     folder = path.parent
     if not folder.is_dir():
         while not folder.parent.is_dir():
@@ -51,6 +54,23 @@ def _missing_file(path: Path) -> str:
         return f"cannot be found: the folder is not readable ({error.strerror}); check its permissions"
     close = difflib.get_close_matches(path.name, names, n=1, cutoff=0.5)
     return f"no such file; did you mean {close[0]!r}?" if close else "no such file; check the path"
+
+
+def check_regular(file: Path) -> None:
+    """Refuse pipes and devices: they may never end, and give their content only once.
+
+    Raises:
+        DataError: The path is there and is neither a file nor a folder.
+    """
+    try:
+        mode = os.stat(file).st_mode
+    except OSError:
+        return  # Opening it will say why.
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+        what = "a pipe" if stat.S_ISFIFO(mode) else "a socket" if stat.S_ISSOCK(mode) else "a device"
+        raise DataError(
+            file, f"this is {what}, which can be read only once or never ends; save its content as a file first"
+        )
 
 
 def open_text(path: Path | str, *, keep_ends: bool = False) -> Iterator[tuple[int, str]]:
@@ -119,6 +139,7 @@ def _raw_lines(file: Path) -> Iterator[bytes]:
 
 @contextmanager
 def _opened(file: Path) -> Iterator[IO[bytes]]:
+    check_regular(file)
     try:
         raw = file.open("rb")
     except IsADirectoryError as error:

@@ -12,6 +12,8 @@ from evalkit.errors import InvalidInputError
 from evalkit.requests import Example, TaskContext
 
 _TAG = re.compile(r"[A-Z](-.+)?")
+_LARGEST_COUNT = 2**53
+"""Counts above it are not exact as floating-point numbers."""
 _LARGEST_LOGPROB = 1e-6
 """Sums of rounded logarithms may end a little above zero."""
 
@@ -157,7 +159,7 @@ def _parse_logprob(fields: Mapping[str, Any]) -> LogprobAnswer:
         each = [_logprob(value, f"log-probability {place}") for place, value in enumerate(values, start=1)]
         return LogprobAnswer(math.fsum(each), len(each))
     count = fields["token_count"]
-    if not isinstance(count, int) or isinstance(count, bool) or count < 1:
+    if not isinstance(count, int) or isinstance(count, bool) or not 1 <= count <= _LARGEST_COUNT:
         raise InvalidInputError(f"'token_count' is {_describe(count)}; expected the number of tokens that were scored")
     return LogprobAnswer(_logprob(fields["logprob_nats"], "'logprob_nats'"), count)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any
 
 from evalkit.adapters.prediction_files.answers import FileAnswer, check_answer, form_of
 from evalkit.adapters.prediction_files.matching import check_ids
+from evalkit.data.json_rows import parse_json
 from evalkit.data.text import open_text
 from evalkit.errors import DataError, InvalidInputError
 from evalkit.requests import TaskContext
@@ -33,7 +33,7 @@ def read_json_lines(path: Path, context: TaskContext) -> tuple[Mapping[str, File
         The answers by id, and no warnings.
 
     Raises:
-        DataError: A line is no such object, or an id is unknown, missing or there twice.
+        DataError: A line is no such object, repeats a key, or an id is unknown, missing or there twice.
     """
     form = form_of(context)
     answers: dict[str, FileAnswer] = {}
@@ -64,12 +64,7 @@ def read_json_lines(path: Path, context: TaskContext) -> tuple[Mapping[str, File
 
 def _object(path: Path, number: int, line: str, expects: str) -> Mapping[str, Any]:
     expected = f'expected one object a line, with "id" and {expects}'
-    try:
-        value = json.loads(line)
-    except json.JSONDecodeError as error:
-        raise DataError(path, f"broken JSON: {error.msg} at column {error.colno}; {expected}", number) from error
-    except (ValueError, RecursionError) as error:
-        raise DataError(path, f"JSON that cannot be read: {error}; {expected}", number) from error
+    value = parse_json(line, path, number, expected)
     if not isinstance(value, dict):
         raise DataError(path, f"a JSON {type(value).__name__}; {expected}", number)
     return value

@@ -43,7 +43,10 @@ def _check_count(path: Path, rows: list[tuple[int, str]], expected: int) -> None
     if len(rows) == expected:
         return
     hint = "; the last line is empty: remove it" if len(rows) == expected + 1 and not rows[-1][1].strip() else ""
-    raise DataError(path, f"{len(rows)} lines for {expected} examples of the split; expected one line for each{hint}")
+    raise DataError(
+        path,
+        f"{len(rows)} lines for {expected} examples of the split; expected one line for each, also with --limit{hint}",
+    )
 
 
 def _segmented(path: Path, rows: list[tuple[int, str]], context: TaskContext) -> dict[str, FileAnswer]:

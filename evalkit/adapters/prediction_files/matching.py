@@ -28,7 +28,8 @@ def check_ids(path: Path, lines: Mapping[str, int], expected: Sequence[str]) -> 
     if missing:
         raise DataError(
             path,
-            f"{len(missing)} of {len(expected)} ids of the split have no prediction, {first_of(missing)}; expected all",
+            f"{len(missing)} of {len(expected)} ids of the split have no prediction, {first_of(missing)}; expected all:"
+            " a file holds predictions for the whole split, also with --limit or --sample-ids",
         )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from evalkit.adapters.prediction_files.answers import FileAnswer, TextAnswer
+from evalkit.adapters.prediction_files.matching import check_ids
 from evalkit.data.text import open_text
 from evalkit.errors import DataError
 from evalkit.requests import TaskContext
@@ -22,22 +23,26 @@ def is_table_header(line: str) -> bool:
 def read_table(path: Path, context: TaskContext) -> tuple[Mapping[str, FileAnswer], tuple[str, ...]]:
     """Read the last column of a table; the first column says which example a row belongs to.
 
-    The first column may hold ids or inputs, in any order if they are all different. Where it holds neither, rows are taken
-    in the order of the data, with a warning.
+    A column with the header ``id`` holds ids. Without one, the first column may hold ids or inputs, in any order if they are
+    all different; where it holds neither, rows are taken in the order of the data, with a warning.
 
     Returns:
         The answers by id, and the warnings.
 
     Raises:
-        DataError: The rows are not as many as the examples, or only some first columns fit them.
+        DataError: The rows are not as many as the examples, only some first columns fit them, or an id is unknown, missing
+            or there twice.
     """
     lines = iter(open_text(path))
     _, header = next(lines)
-    width = len(header.split("\t"))
-    rows = [(number, _row(path, number, line, width)) for number, line in lines if line.strip()]
+    names = [unquoted(name).strip().lower() for name in header.split("\t")]
+    rows = [(number, _row(path, number, line, len(names))) for number, line in lines if line.strip()]
+    if "id" in names[:-1]:
+        return _by_id(path, rows, names.index("id"), context), ()
     if len(rows) != len(context.example_ids):
         raise DataError(
-            path, f"{len(rows)} rows for {len(context.example_ids)} examples of the split; expected one row for each"
+            path,
+            f"{len(rows)} rows for {len(context.example_ids)} examples of the split; expected one row for each, also with --limit",
         )
     keys, outputs = [row[0] for _, row in rows], [TextAnswer(row[-1]) for _, row in rows]
     ids, warning = _order(path, keys, [number for number, _ in rows], context)
@@ -60,6 +65,22 @@ def _row(path: Path, number: int, line: str, width: int) -> list[str]:
     if len(fields) != width:
         raise DataError(path, f"{len(fields)} columns; expected {width} as in the header", number)
     return fields
+
+
+def _by_id(
+    path: Path, rows: Sequence[tuple[int, Sequence[str]]], column: int, context: TaskContext
+) -> Mapping[str, FileAnswer]:
+    """Answers by the ids of a column, which must be those of the split."""
+    answers: dict[str, FileAnswer] = {}
+    lines: dict[str, int] = {}
+    for number, row in rows:
+        name = row[column]
+        if name in lines:
+            raise DataError(path, f"id {name!r} is there twice, first on line {lines[name]}; expected it once", number)
+        lines[name] = number
+        answers[name] = TextAnswer(row[-1])
+    check_ids(path, lines, context.example_ids)
+    return answers
 
 
 def _order(

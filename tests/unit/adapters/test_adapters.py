@@ -1,4 +1,5 @@
 import importlib
+import os
 import pkgutil
 import subprocess
 import sys
@@ -28,6 +29,14 @@ def test_unknown_baseline_names_the_nearest_one():
 def test_missing_predictions_file_is_reported_when_it_is_opened(tmp_path):
     with pytest.raises(DataError, match=r"out\.jsonl: no such file"):
         open_adapter("predictions", str(tmp_path / "out.jsonl"))
+
+
+def test_pipes_and_devices_are_refused_before_anything_is_read(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(DataError, match="this is a pipe, which can be read only once or never ends; save its content"):
+        open_adapter("predictions", str(tmp_path / "pipe"))
+    with pytest.raises(DataError, match="this is a device"):
+        open_adapter("predictions", "/dev/zero")
 
 
 def test_every_baseline_stands_in_the_list_under_its_own_name():

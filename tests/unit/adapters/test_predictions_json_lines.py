@@ -160,7 +160,7 @@ ERRORS = {
     "broken JSON": (
         "mt",
         A + '{"id": "b" "prediction": "x"}\n',
-        f":2: broken JSON: Expecting ',' delimiter at column 12; {EXPECTS}",
+        f":2: broken JSON at column 12: Expecting ',' delimiter; {EXPECTS}",
     ),
     "endless number": ("mt", A + "1" * 5000, ":2: JSON that cannot be read: Exceeds the limit"),
     "not an object": ("mt", A + '["b", "x"]\n', f":2: a JSON list; {EXPECTS}"),
@@ -189,7 +189,27 @@ ERRORS = {
         ": none of its 2 ids is in the split, first 'x1', 'x2'; expected ids of the split, e.g. 'a'; is the file for another"
         " task or split?",
     ),
-    "missing id": ("mt", B, ": 1 of 2 ids of the split have no prediction, first 'a'; expected all"),
+    "missing id": (
+        "mt",
+        B,
+        ": 1 of 2 ids of the split have no prediction, first 'a'; expected all: a file holds predictions for the"
+        " whole split, also with --limit or --sample-ids",
+    ),
+    "a key twice": (
+        "mt",
+        B + '{"id": "a", "prediction": "one", "prediction": "uno"}',
+        ":2: JSON that cannot be read: key 'prediction' stands twice in one object; expected each key once; " + EXPECTS,
+    ),
+    "half a character": (
+        "mt",
+        B + '{"id": "a", "prediction": "x \\ud800 y"}',
+        ":2: half a character (a lone \\ud800 to \\udfff); expected whole characters",
+    ),
+    "more tokens than can be counted": (
+        "lm",
+        '{"id": "a", "logprob_nats": -1.5, "token_count": 1' + "0" * 400 + "}",
+        ":1: 'token_count' is int 1" + "0" * 39 + "; expected the number of tokens that were scored",
+    ),
     "twice": ("mt", A + B + "\n" + A, ":4: id 'a' is there twice, first on line 1; expected it once"),
     "probability is text": (
         "qa",

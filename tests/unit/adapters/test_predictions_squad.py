@@ -89,6 +89,14 @@ ERRORS = {
         '{"version": "1.1", "data": []}',
         ": the prediction for 'data' is list []; expected text",
     ),
+    "half a character": (
+        '{"q1": "x \\udc00"}',
+        ": half a character (a lone \\ud800 to \\udfff); expected whole characters",
+    ),
+    "a key of an item twice": (
+        '[{"id": "q1", "prediction_text": "Ann", "prediction_text": "Bo"}]',
+        ": an object has a key twice: 'id', 'prediction_text', 'prediction_text'; expected it once",
+    ),
     "second object": ('{"q1": "Ann"}\n{"q2": "Bo"}', f":2: broken JSON: Extra data at column 1; {FORM}"),
 }
 

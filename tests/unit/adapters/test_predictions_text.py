@@ -55,10 +55,10 @@ def test_empty_lines_are_answers_and_warned_of(write, make_context):
 @pytest.mark.parametrize(
     ("content", "expected"),
     [
-        ("one\ntwo\n", ": 2 lines for 3 examples of the split; expected one line for each"),
+        ("one\ntwo\n", ": 2 lines for 3 examples of the split; expected one line for each, also with --limit"),
         (
             "one\ntwo\nthree\n\n",
-            ": 4 lines for 3 examples of the split; expected one line for each; the last line is empty: remove it",
+            ": 4 lines for 3 examples of the split; expected one line for each, also with --limit; the last line is empty: remove it",
         ),
         ("", ": the file is empty; expected text"),
         (
@@ -106,7 +106,7 @@ def test_segmented_lines_become_labels_of_characters(write, make_context, conten
             ":2: characters of example 'b' changed: character 1 is missing, in the text it is '好' (in '好');"
             " expected the same characters, with spaces between words",
         ),
-        ("我 爱 北京\n", ": 1 lines for 2 examples of the split; expected one line for each"),
+        ("我 爱 北京\n", ": 1 lines for 2 examples of the split; expected one line for each, also with --limit"),
     ],
 )
 def test_segmented_lines_must_spell_the_texts(problem, make_context, content, expected):
@@ -137,6 +137,24 @@ def test_rows_are_matched_by_id(write, make_context):
     assert texts(path, make_context("mt", "generate", ROWS)) == (["I", "S", "M"], ())
 
 
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ("ID\toutput\nc\tM\na\tI\nx\tS\n", ":4: id 'x' is not in the split (1 such ids); expected ids of the split"),
+        ("id\toutput\na\tM\nb\tI\na\tS\n", ":4: id 'a' is there twice, first on line 2; expected it once"),
+        ("id\toutput\na\tM\nb\tI\n", ": 1 of 3 ids of the split have no prediction, first 'c'; expected all"),
+        ("id\toutput\n1\tM\n2\tI\n3\tS\n", ": none of its 3 ids is in the split, first '1', '2', '3'"),
+    ],
+)
+def test_a_column_of_ids_never_falls_back_to_the_order_of_rows(problem, make_context, content, expected):
+    assert problem(content, make_context("mt", "generate", ROWS), "out.tsv").startswith(expected)
+
+
+def test_ids_may_stand_in_any_column_but_the_last(write, make_context):
+    path = write("out.tsv", "n\tid\toutput\n1\tc\tM\n2\ta\tI\n3\tb\tS\n")
+    assert texts(path, make_context("mt", "generate", ROWS)) == (["I", "S", "M"], ())
+
+
 def test_rows_with_something_else_in_front_are_taken_in_order_with_a_warning(write, make_context):
     path = write("out.tsv", "n\toutput\n1\tI\n2\tS\n3\tM\n")
     warning = f"{path}: the first column holds neither ids nor inputs of the data; rows are taken in order"
@@ -146,7 +164,10 @@ def test_rows_with_something_else_in_front_are_taken_in_order_with_a_warning(wri
 @pytest.mark.parametrize(
     ("content", "expected"),
     [
-        ("MR\toutput\nname[Inn]\tI\n", ": 1 rows for 3 examples of the split; expected one row for each"),
+        (
+            "MR\toutput\nname[Inn]\tI\n",
+            ": 1 rows for 3 examples of the split; expected one row for each, also with --limit",
+        ),
         ("MR\toutput\nname[Inn]\tI\n\nonly this\nx\ty\n", ":4: 1 columns; expected 2 as in the header"),
         (
             "MR\toutput\nname[Inn]\tI\nname[Star]\tS\nname[Moon]\tM\n",

@@ -1,4 +1,5 @@
 import gzip
+import os
 from pathlib import Path
 
 import pytest
@@ -122,6 +123,16 @@ class TestComplaints:
 
     def test_missing_file_with_nothing_near(self, call, tmp_path, complaint):
         assert complaint(call, tmp_path / "x.txt") == "x.txt: no such file; check the path"
+
+    def test_dangling_link(self, call, tmp_path, complaint):
+        (tmp_path / "x.txt").symlink_to("gone.txt")
+        assert complaint(call, tmp_path / "x.txt") == (
+            "x.txt: this link leads to 'gone.txt', which is not there; mend the link or give another file"
+        )
+
+    def test_pipe(self, call, tmp_path, complaint):
+        os.mkfifo(tmp_path / "pipe")
+        assert complaint(call, tmp_path / "pipe").startswith("pipe: this is a pipe, which can be read only once")
 
     def test_missing_folder(self, call, tmp_path, complaint):
         assert complaint(call, tmp_path / "a" / "b" / "x.txt") == "a/b/x.txt: no such file; '.' has no folder 'a'"
