@@ -98,8 +98,13 @@ def text_field(row: Row, name: str) -> str:
     return value
 
 
-def list_field(row: Row, name: str) -> tuple[str, ...]:
-    """The texts in a field of a row; one bare text counts as a list of one.
+def texts_field(row: Row, name: str, *, allow_single: bool = False) -> tuple[str, ...]:
+    """The texts in a field of a row.
+
+    Args:
+        row: The row.
+        name: The field.
+        allow_single: Whether one bare text counts as a list of one, as for references; a sentence is no list of tokens.
 
     Raises:
         InvalidInputError: The field is missing, or holds something else than texts.
@@ -107,15 +112,27 @@ def list_field(row: Row, name: str) -> tuple[str, ...]:
     if name not in row:
         raise InvalidInputError(f"no field {name!r}; found {', '.join(map(repr, row)) or 'none'}")
     value = row[name]
+    expected = "a text or a list of texts" if allow_single else "a list of texts"
+    if isinstance(value, Mapping):
+        raise InvalidInputError(_object_in(name, value, expected))
     if isinstance(value, str):
-        return (value,)
+        if allow_single:
+            return (value,)
+        raise InvalidInputError(f"field {name!r} is the text {value!r:.40}; expected {expected}")
     if not isinstance(value, Iterable):
-        raise InvalidInputError(f"field {name!r} is {type(value).__name__}; expected a text or a list of texts")
+        raise InvalidInputError(f"field {name!r} is {type(value).__name__}; expected {expected}")
     items = tuple(value)
     for item in items:
         if not isinstance(item, str):
             raise InvalidInputError(f"field {name!r} holds {item!r:.40}; expected texts")
     return items
+
+
+def _object_in(name: str, value: Mapping[str, object], expected: str) -> str:
+    """Say which part of an object could be the list that was meant."""
+    keys = ", ".join(map(repr, value)) or "none"
+    part = next((str(key) for key, inner in value.items() if isinstance(inner, list | tuple)), next(iter(value), "KEY"))
+    return f'field {name!r} is an object with the keys {keys}; expected {expected}: fields = {{ {name} = "{name}.{part}" }}'
 
 
 LANGUAGES: Mapping[str, str] = {

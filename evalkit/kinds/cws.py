@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 from evalkit.errors import InvalidInputError
-from evalkit.kinds.base import Kind, cluster_field, generate_request, list_field, unexpected
+from evalkit.kinds.base import Kind, cluster_field, generate_request, texts_field, unexpected
 from evalkit.metrics.base import AnyMetric
 from evalkit.metrics.cws import Cws
 from evalkit.requests import (
@@ -36,7 +36,7 @@ class WordSegmentation(Kind):
 
     def example(self, row: Row, example_id: str) -> Example:
         """Turn a row with words into an example whose text has no spaces."""
-        words = list_field(row, "words")
+        words = texts_field(row, "words")
         text = "".join(words)
         if not text:
             raise InvalidInputError("field 'words' holds no word; expected at least one")

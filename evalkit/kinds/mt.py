@@ -12,8 +12,8 @@ from evalkit.kinds.base import (
     cluster_field,
     generate_request,
     language_name,
-    list_field,
     text_field,
+    texts_field,
     unexpected,
 )
 from evalkit.metrics.base import AnyMetric
@@ -35,7 +35,7 @@ class MachineTranslation(Kind):
 
     def example(self, row: Row, example_id: str) -> Example:
         """Turn a row with source and references into an example."""
-        references = list_field(row, "references")
+        references = texts_field(row, "references", allow_single=True)
         if not references:
             raise InvalidInputError("field 'references' is empty; expected at least one translation")
         return Example(

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 from evalkit.errors import InvalidInputError
-from evalkit.kinds.base import UNSEGMENTED, Kind, cluster_field, generate_request, list_field, unexpected
+from evalkit.kinds.base import UNSEGMENTED, Kind, cluster_field, generate_request, texts_field, unexpected
 from evalkit.metrics.base import AnyMetric
 from evalkit.metrics.seqeval import Seqeval
 from evalkit.requests import (
@@ -34,7 +34,7 @@ class NamedEntityRecognition(Kind):
 
     def example(self, row: Row, example_id: str) -> Example:
         """Turn a row with tokens and tags into an example."""
-        tokens, tags = list_field(row, "tokens"), list_field(row, "tags")
+        tokens, tags = texts_field(row, "tokens"), texts_field(row, "tags")
         if len(tokens) != len(tags):
             raise InvalidInputError(f"{len(tokens)} tokens but {len(tags)} tags; expected one tag for each token")
         return Example(id=example_id, inputs={"tokens": tokens}, references=(tags,), cluster=cluster_field(row))

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 from evalkit.errors import InvalidInputError
-from evalkit.kinds.base import Kind, cluster_field, generate_request, list_field, text_field, unexpected
+from evalkit.kinds.base import Kind, cluster_field, generate_request, text_field, texts_field, unexpected
 from evalkit.metrics.base import AnyMetric
 from evalkit.metrics.cmrc2018 import Cmrc2018
 from evalkit.metrics.mlqa import Mlqa
@@ -44,7 +44,12 @@ class QuestionAnswering(Kind):
     def example(self, row: Row, example_id: str) -> Example:
         """Turn a row with question, context and answers into an example."""
         inputs = {name: text_field(row, name) for name in ("question", "context")}
-        return Example(id=example_id, inputs=inputs, references=list_field(row, "answers"), cluster=cluster_field(row))
+        return Example(
+            id=example_id,
+            inputs=inputs,
+            references=texts_field(row, "answers", allow_single=True),
+            cluster=cluster_field(row),
+        )
 
     def request(
         self, task: TaskSpec, example: Example, request_kind: str, prompt: str

@@ -11,8 +11,8 @@ from evalkit.kinds.base import (
     Kind,
     cluster_field,
     generate_request,
-    list_field,
     text_field,
+    texts_field,
     unexpected,
 )
 from evalkit.metrics.base import AnyMetric
@@ -33,7 +33,7 @@ class Summarization(Kind):
 
     def example(self, row: Row, example_id: str) -> Example:
         """Turn a row with document and references into an example."""
-        references = list_field(row, "references")
+        references = texts_field(row, "references", allow_single=True)
         if not references:
             raise InvalidInputError("field 'references' is empty; expected at least one summary")
         return Example(

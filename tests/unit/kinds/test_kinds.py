@@ -18,6 +18,8 @@ from evalkit.requests import (
 )
 from evalkit.spec import Generated, TaskSpec
 
+QA = {"question": "Who?", "context": "Ann ran."}
+
 ROWS = {
     "mt": {"source": "hello", "references": ["你好", "您好"]},
     "summarization": {"document": "A long text.", "references": "A text."},
@@ -99,6 +101,11 @@ def test_a_row_without_a_required_field_is_refused_by_name(kind, missing):
         ("ner", {"tokens": ["a", "b"], "tags": ["O"]}, "2 tokens but 1 tags"),
         ("cws", {"words": ["a b"]}, "a space in it"),
         ("cws", {"words": []}, "no word"),
+        ("qa", QA | {"answers": {"text": ["Ann"], "answer_start": [0]}}, r'fields = \{ answers = "answers.text" \}'),
+        ("mt", {"source": "a", "references": {"en": "b", "zh": "c"}}, "is an object with the keys 'en', 'zh'"),
+        ("ner", {"tokens": "a b", "tags": "B-PER O"}, "field 'tokens' is the text 'a b'; expected a list of texts"),
+        ("ner", {"tokens": ["a", "b"], "tags": "B-PER O"}, "field 'tags' is the text"),
+        ("cws", {"words": "我 爱"}, "field 'words' is the text"),
         ("lm", {"text": ""}, "is empty"),
     ],
 )
