@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Mapping
 from functools import lru_cache
 
@@ -20,8 +21,14 @@ def tasks() -> Mapping[str, TaskSpec]:
 
 
 def is_task_file(name: str) -> bool:
-    """Whether a task was given as the path of its file."""
-    return name.endswith(".toml") or os.path.isfile(name)
+    """Whether a task was given as the path of its file: a name never has a separator or the ending ``.toml``."""
+    return name.endswith(".toml") or (os.sep in name and os.path.isfile(name))
+
+
+def task_notes(name: str) -> str:
+    """What the header of a named task's file says; '' for a task file of the user's own."""
+    module = sys.modules.get(f"evalkit_tasks.{name}")
+    return (module.__doc__ or "").strip() if module else ""
 
 
 def find_task(name: str) -> TaskSpec:

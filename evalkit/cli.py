@@ -6,6 +6,7 @@ every other outcome has its code in `EvalkitError` and below.
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from importlib import import_module
@@ -60,7 +61,7 @@ def dashes(name: str) -> str:
 )
 @click.version_option(__version__, prog_name="evalkit", message="%(prog)s %(version)s")
 def cli() -> None:
-    r"""Evaluate GPT, BERT and T5 models in English and Chinese.
+    """Evaluate GPT, BERT and T5 models in English and Chinese.
 
     \b
     Example:
@@ -76,29 +77,49 @@ def main(arguments: list[str] | None = None) -> NoReturn:
 
 def run_cli(arguments: list[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        # A terminal of another encoding shows what it cannot write as escapes.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     try:
         result: Any = cli.main(args=arguments, prog_name="evalkit", standalone_mode=False)
-    except EvalkitError as error:
-        return _fail(str(error), error.exit_code)
-    except click.UsageError as error:
-        return _fail(f"{_verb(error)}{_one_line(error.format_message())}", 2)
-    except click.ClickException as error:
-        return _fail(_one_line(error.format_message()), 2)
-    except (click.Abort, KeyboardInterrupt):
-        return _fail("interrupted", EXIT_INTERRUPTED)
-    except BrokenPipeError:
-        # The reader of stdout went away (`evalkit list tasks | head`); nothing is wrong.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except (click.ClickException, click.Abort, KeyboardInterrupt) as error:
+        return _misuse(error)
+    except SystemExit:
+        # click's answer to a closed pipe: the reader went away (`evalkit list tasks | head`), and nothing is wrong.
         return 0
     except Exception as error:
-        if os.environ.get(TRACEBACK_VARIABLE):
-            raise
-        return _fail(
-            f"internal error: {type(error).__name__}: {_one_line(str(error))};"
-            f" this is a bug: please report it with the traceback that {TRACEBACK_VARIABLE}=1 shows",
-            EXIT_INTERNAL,
-        )
+        return _failure(error)
     return result if isinstance(result, int) else 0
+
+
+def _misuse(error: BaseException) -> int:
+    """Report what click found wrong, or that the user stopped the command."""
+    if isinstance(error, click.exceptions.NoArgsIsHelpError):
+        click.echo(error.format_message())
+        return 0
+    if isinstance(error, click.UsageError):
+        return _fail(f"{_verb(error)}{error.format_message()}", 2)
+    if isinstance(error, click.ClickException):
+        return _fail(error.format_message(), 2)
+    return _fail("interrupted", EXIT_INTERRUPTED)
+
+
+def _failure(error: Exception) -> int:
+    """Report an error of ours, of the system, or a bug."""
+    if isinstance(error, EvalkitError):
+        return _fail(str(error), error.exit_code)
+    if isinstance(error, OSError):
+        return _fail(
+            f"the system refused: {error.strerror or error}{f': {error.filename}' if error.filename else ''}", 2
+        )
+    if os.environ.get(TRACEBACK_VARIABLE):
+        raise error
+    return _fail(
+        f"internal error: {type(error).__name__}: {error};"
+        f" this is a bug: please report it with the traceback that {TRACEBACK_VARIABLE}=1 shows",
+        EXIT_INTERNAL,
+    )
 
 
 def _fail(message: str, code: int) -> int:

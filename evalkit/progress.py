@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sys
+import threading
 import time
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 DELAY_S = 1.0
@@ -13,7 +15,32 @@ DELAY_S = 1.0
 
 def show_progress(items: Iterable[Any], total: int, title: str) -> Iterable[Any]:
     """Pass items through; show a bar once they take longer than a second and stderr is a terminal."""
-    return _shown(items, total, title) if sys.stderr.isatty() else items
+    return _shown(items, total, title) if is_terminal() else items
+
+
+def is_terminal() -> bool:
+    """Whether stderr is open and a terminal."""
+    return sys.stderr is not None and sys.stderr.isatty()
+
+
+@contextmanager
+def show_waiting(title: str) -> Iterator[None]:
+    """Say what is going on while work of unknown length takes longer than a second and stderr is a terminal."""
+    if not is_terminal():
+        yield
+        return
+    from rich.console import Console
+
+    status = Console(stderr=True).status(title)
+    timer = threading.Timer(max(DELAY_S, 0.0), status.start)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        timer.join()
+        status.stop()
 
 
 def _shown(items: Iterable[Any], total: int, title: str) -> Iterator[Any]:

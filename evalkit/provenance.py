@@ -79,6 +79,7 @@ def describe_data(data: TaskData, examples: Sequence[Example]) -> dict[str, Any]
         "n": len(data.examples),
         "scored_n": len(examples),
         "ids_digest": digest_json([example.id for example in examples]),
+        "paths": list(data.paths),
     }
 
 
@@ -156,7 +157,10 @@ def _git_state() -> tuple[str | None, bool | None]:
 
 
 def _git(*arguments: str) -> str:
-    done = subprocess.run(["git", *arguments], capture_output=True, text=True, timeout=5, check=True)
+    # No hook, monitor or lock of a checkout that may not be ours.
+    command = ["git", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", *arguments]
+    environment = {**os.environ, "GIT_OPTIONAL_LOCKS": "0"}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=2, check=True, env=environment)
     return done.stdout.strip()
 
 

@@ -12,13 +12,12 @@ from evalkit.adapters import ADAPTERS, open_adapter
 from evalkit.adapters.baselines import BASELINES
 from evalkit.adapters.baselines.base import baselines_for
 from evalkit.catalog import find_task, is_task_file, tasks
+from evalkit.data.load import DATA_DIR_VARIABLE
+from evalkit.data.text import find_file
 from evalkit.errors import InvalidInputError, UnknownNameError
 from evalkit.metrics.configure import configure
 from evalkit.requests import ModelAdapter, ModelSettings
 from evalkit.spec import ModelRef, TaskSpec
-
-DATA_DIR_VARIABLE = "EVALKIT_DATA_DIR"
-
 
 ALL_BASELINES = "baseline:all"
 CHECKPOINT = "checkpoint"
@@ -81,16 +80,16 @@ def resolve_task(name: str, metrics: Sequence[str] = ()) -> TaskSpec:
     return replace(task, metrics=chosen)
 
 
-def resolve_data_dir(task_name: str, given: str | None) -> str | None:
-    """The folder of data files: as given, else the task file's own folder, else the environment's.
+def resolve_data_dir(name: str, task: TaskSpec, given: str | None) -> str | None:
+    """The folder of data files: as given, else the task file's own folder, else the environment's; None if none is needed.
 
     Raises:
         InvalidInputError: The folder is not there.
     """
-    if given is None and is_task_file(task_name):
-        return str(Path(task_name).resolve().parent)
+    if given is None and is_task_file(name):
+        return str(Path(name).resolve().parent)
     folder = given if given is not None else os.environ.get(DATA_DIR_VARIABLE)
-    if not folder:
+    if not folder or (given is None and task.generated):
         return None
     if not Path(folder).is_dir():
         source = "--data-dir" if given is not None else DATA_DIR_VARIABLE
@@ -109,23 +108,29 @@ def parse_model(text: str) -> ModelRef:
     scheme, colon, target = text.partition(":")
     if os.path.isdir(text):
         return ModelRef(scheme=CHECKPOINT, target=text)
-    if not colon and text in BASELINES:
-        raise InvalidInputError(f"model {text!r} names no scheme; did you mean 'baseline:{text}'?")
-    if not colon and os.path.isfile(text):
-        raise InvalidInputError(
-            f"model {text!r} is a file, not a checkpoint folder; did you mean 'predictions:{text}'?"
-        )
     if not colon:
-        raise InvalidInputError(
-            f"model {text!r} is no folder and names no scheme; expected a checkpoint folder, predictions:FILE or baseline:NAME"
-        )
+        raise _without_scheme(text)
     if scheme not in ADAPTERS:
         raise UnknownNameError("model scheme", scheme, ADAPTERS)
     if not target:
         raise InvalidInputError(f"model {text!r} names nothing after the colon; expected e.g. predictions:FILE")
     if scheme == "baseline" and text != ALL_BASELINES and target not in BASELINES:
         raise UnknownNameError("baseline", target, [*BASELINES, "all"])
+    if scheme == "predictions":
+        find_file(target)
     return ModelRef(scheme=scheme, target=target)
+
+
+def _without_scheme(text: str) -> InvalidInputError:
+    if text in BASELINES:
+        return InvalidInputError(f"model {text!r} names no scheme; did you mean 'baseline:{text}'?")
+    if os.path.isfile(text):
+        return InvalidInputError(
+            f"model {text!r} is a file, not a checkpoint folder; did you mean 'predictions:{text}'?"
+        )
+    return InvalidInputError(
+        f"model {text!r} is no folder and names no scheme; expected a checkpoint folder, predictions:FILE or baseline:NAME"
+    )
 
 
 def resolve_model(text: str, settings: ModelSettings) -> tuple[ModelRef, ModelAdapter]:

@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from typing import Any, TypeAlias
 
 from evalkit import provenance
-from evalkit.data.load import TaskData, lexicon, training
+from evalkit.data.load import TaskData, lexicon, load, training
 from evalkit.digests import digest_json
 from evalkit.errors import EvalkitError, InvalidInputError, UnknownNameError
 from evalkit.kinds import KINDS
@@ -41,6 +41,9 @@ from evalkit.store import RunStore
 Progress: TypeAlias = Callable[[Iterable[Any], int, str], Iterable[Any]]
 """Passes items through and shows how far the work is; called with items, their number and a title."""
 
+PROMPTED: frozenset[str] = frozenset({GenerateRequest.kind, ScoreRequest.kind})
+"""Request kinds that show a prompt."""
+
 
 @dataclass(frozen=True, slots=True)
 class Answered:
@@ -58,6 +61,7 @@ class Measured:
     """One metric over the scored examples."""
 
     metric: AnyMetric
+    label: str
     signature: str
     statistics: Statistics
     estimates: list[Estimate]
@@ -108,8 +112,8 @@ def run(
         model=provenance.describe_model(adapter.info),
         settings=provenance.describe_settings(spec, context.request_kind),
         metrics=tuple(metric_values(measured, len(scored), len(answered) - len(scored))),
-        statistics={row.metric.label: provenance.describe_statistics(row.metric, row.statistics) for row in measured},
-        details={row.metric.label: row.report for row in measured},
+        statistics={row.label: provenance.describe_statistics(row.metric, row.statistics) for row in measured},
+        details={row.label: row.report for row in measured},
         counts=count(answered),
         timing=provenance.describe_timing(
             answered_tokens(answered), load_s=loaded - clock, answer_s=replied - loaded, measure_s=finished - replied
@@ -173,12 +177,12 @@ def ask(spec: RunSpec, task: TaskSpec, examples: Sequence[Example], context: Tas
         InvalidInputError: A template fails, or there are too few examples for the shots asked for.
     """
     kind = KINDS[task.kind]
-    prompted = context.request_kind in (GenerateRequest.kind, ScoreRequest.kind)
+    prompted = context.request_kind in PROMPTED
     if spec.shots and not prompted:
         raise InvalidInputError(
             f"{spec.shots} shots asked for, but {context.request_kind!r} requests show no prompt; leave out --shots"
         )
-    chosen = choose_shots(list(context.training()), spec.shots, spec.seed) if spec.shots else ()
+    chosen = choose_shots(shot_pool(task, spec.data_dir), spec.shots, spec.seed) if spec.shots else ()
     return [
         kind.request(
             task,
@@ -188,6 +192,18 @@ def ask(spec: RunSpec, task: TaskSpec, examples: Sequence[Example], context: Tas
         )
         for example in examples
     ]
+
+
+def shot_pool(task: TaskSpec, data_dir: str | None) -> Sequence[Example]:
+    """The examples that shots are drawn from.
+
+    Raises:
+        InvalidInputError: The task has no split for that.
+        MissingResourceError: The split's data is not to be had here.
+    """
+    if task.shots_split is None:
+        raise InvalidInputError(f"task {task.name!r} has no split to draw shots from; leave out --shots")
+    return load(task, task.shots_split, data_dir).examples
 
 
 def answer(
@@ -240,12 +256,13 @@ def measure(
     measured = [
         Measured(
             metric,
+            label,
             metric.signature(references),
             statistics,
             values,
             metric.report(predictions, references, statistics),
         )
-        for (metric, statistics), values in zip(pairs, estimates, strict=True)
+        for (metric, statistics), label, values in zip(pairs, task.metric_labels, estimates, strict=True)
     ]
     concerns = [line for metric in metrics for line in metric.warnings(predictions, references)]
     return measured, concerns
@@ -259,7 +276,7 @@ def metric_values(measured: Sequence[Measured], n: int, unscored: int) -> Iterat
         for name in (*headline, *(name for name in by_name if name not in headline)):
             value = by_name[name]
             yield MetricValue(
-                metric=row.metric.label,
+                metric=row.label,
                 name=name,
                 value=value.value,
                 low=value.low,
@@ -281,10 +298,19 @@ def count(answered: Sequence[Answered]) -> dict[str, int]:
         "examples": len(responses),
         "failed": sum(response.error is not None for response in responses),
         "truncated": sum(response.truncated for response in responses),
-        "empty": sum(getattr(response, "text", None) == "" for response in responses),
-        "missing": sum(getattr(response, "text", "") is None for response in responses),
+        "empty": sum(said is not None and not said.strip() for said in map(said_text, responses)),
+        "missing": sum(said_text(response) is None and response.error is None for response in responses),
         "cached": 0,
     }
+
+
+def said_text(response: Response) -> str | None:
+    """The text or class of a response, None where there was none; a response of numbers or tags counts as said."""
+    for name in ("text", "label", "labels"):
+        if hasattr(response, name):
+            value = getattr(response, name)
+            return value if value is None or isinstance(value, str) else "tags"
+    return "numbers"
 
 
 def answered_tokens(answered: Sequence[Answered]) -> int | None:
@@ -307,9 +333,7 @@ def samples(answered: Sequence[Answered], measured: Sequence[Measured]) -> Itera
             "prediction": provenance.plain(row.prediction),
             "references": provenance.plain(row.example.references),
             "truncated": row.response.truncated,
-            "statistics": {
-                part.metric.label: provenance.plain_numbers(part.statistics.rows[place]) for part in measured
-            }
+            "statistics": {part.label: provenance.plain_numbers(part.statistics.rows[place]) for part in measured}
             if is_scored
             else None,
         }

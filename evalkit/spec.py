@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, TypeAlias
 
 from evalkit.errors import InvalidInputError
+from evalkit.languages import language_code
 from evalkit.metrics.base import AnyMetric
 from evalkit.requests import REQUEST_KINDS, ModelSettings
 
@@ -37,7 +38,7 @@ class Hub:
     name: str
     """``owner/name`` on the hub."""
     revision: str
-    """Commit that is loaded."""
+    """Commit or branch that is loaded; '' means the newest commit. The commit is written into the run."""
     splits: Mapping[str, str]
     """Split name of the task to split name on the hub."""
     checked: str
@@ -77,7 +78,7 @@ class TaskSpec:
     summary: str
     """What it measures, one line."""
     language: str
-    """Language of the answers, ISO 639-1."""
+    """Language of the answers; any form of its code becomes the one of `language_code`."""
     paper: str
     """Source: authors, year, title or venue."""
     licence: str
@@ -114,6 +115,10 @@ class TaskSpec:
     """Settings of the kind, e.g. ``unanswerable`` for question answering."""
 
     def __post_init__(self) -> None:
+        for name in ("language", "source_language"):
+            given = getattr(self, name)
+            if given is not None:
+                object.__setattr__(self, name, self._code(given))
         for request in self.requests:
             if request not in REQUEST_KINDS:
                 raise InvalidInputError(
@@ -123,9 +128,44 @@ class TaskSpec:
             raise InvalidInputError(f"task {self.name!r} has no data: expected files, hub or generated")
 
     @property
+    def metric_labels(self) -> tuple[str, ...]:
+        """Names of the metrics in records: their labels, with settings where one label would stand for several.
+
+        Raises:
+            InvalidInputError: One metric stands there twice with the same settings.
+        """
+        plain = [metric.label for metric in self.metrics]
+        labels = tuple(
+            label if plain.count(label) == 1 else f"{label}{_settings(metric)}"
+            for label, metric in zip(plain, self.metrics, strict=True)
+        )
+        for label in labels:
+            if labels.count(label) > 1:
+                raise InvalidInputError(
+                    f"task {self.name!r}: metric {label!r} stands there twice with the same settings"
+                )
+        return labels
+
+    def _code(self, language: str) -> str:
+        try:
+            return language_code(language)
+        except InvalidInputError as error:
+            raise InvalidInputError(f"task {self.name!r}: {error}") from error
+
+    @property
     def main_metric(self) -> str:
         """Name of the value that leaderboards and the gate use."""
         return self.metrics[0].headline[0]
+
+
+def _settings(metric: AnyMetric) -> str:
+    """Settings that differ from a metric's defaults, in brackets; '' if none does."""
+    changed = [
+        f"{setting.name}={getattr(metric, setting.name)}"
+        for setting in fields(metric)  # type: ignore[arg-type]
+        if setting.init and getattr(metric, setting.name) != setting.default
+    ]
+    return f"[{','.join(changed)}]" if changed else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

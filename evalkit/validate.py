@@ -16,6 +16,9 @@ from evalkit.spec import TaskSpec
 
 OK, WARNING, PROBLEM = "ok", "warning", "problem"
 
+DEFAULT_SHOTS_SPLIT = "train"
+"""Where shots come from unless the task says otherwise; a task need not have it."""
+
 METRIC_ROWS = 200
 """Examples that metrics are tried on."""
 
@@ -75,8 +78,11 @@ def _splits(task: TaskSpec, data_dir: Path | None, loaded: dict[str, TaskData]) 
                 OK,
                 f"{len(data.examples)} examples{within}, ids unique, from {data.source}, digest {data.digest}",
             )
-    if task.split not in known_splits(task):
-        yield Finding("data", PROBLEM, f"the scored split {task.split!r} is not among {', '.join(known_splits(task))}")
+            for warning in data.warnings:
+                yield Finding(f"data {split}", WARNING, warning)
+    for use, named in (("scored split", task.split), ("split of shots", task.shots_split)):
+        if named not in (None, DEFAULT_SHOTS_SPLIT) and named not in known_splits(task):
+            yield Finding("data", PROBLEM, f"the {use} {named!r} is not among {', '.join(known_splits(task))}")
 
 
 def _checks(
@@ -105,8 +111,9 @@ def _prompts(task: TaskSpec, examples: Sequence[Example], pool: Sequence[Example
     longest = 0
     for example in _some(examples):
         zero_shot = render(task, example)
-        few_shot = render(task, example, shots_for(example, pool[:3], 2)) if pool else zero_shot
-        longest = max(longest, len(zero_shot), len(few_shot))
+        # Without a split for shots the answer template is still tried, on other examples of the scored split.
+        few_shot = render(task, example, shots_for(example, (pool or examples)[:3], 2))
+        longest = max(longest, len(zero_shot), len(few_shot) if pool else 0)
     shots = f"zero- and two-shot from {task.shots_split!r}" if pool else "zero-shot"
     return Finding("prompt", OK, f"renders {shots}; up to {longest} characters on the rows tried")
 

@@ -36,11 +36,18 @@ def _open_openai(target: str, settings: ModelSettings) -> ModelAdapter:
     return open_openai(target, settings)
 
 
+def _open_hf(target: str, settings: ModelSettings) -> ModelAdapter:
+    from evalkit.adapters.hf import open_hf
+
+    return open_hf(target, settings)
+
+
 ADAPTERS: Mapping[str, Opener] = {
     "predictions": _open_predictions,
     "baseline": _open_baseline,
     "checkpoint": _open_checkpoint,
     "openai": _open_openai,
+    "hf": _open_hf,
 }
 """Scheme of a model reference to the function that opens its target."""
 

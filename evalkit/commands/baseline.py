@@ -15,7 +15,7 @@ AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 @click.group(name="baseline")
 def command() -> None:
-    r"""Keep runs as baselines, each a small file that can be committed.
+    """Keep runs as baselines, each a small file that can be committed.
 
     \b
     Example:

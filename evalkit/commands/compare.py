@@ -22,7 +22,7 @@ import click
 def command(
     runs: tuple[str, ...], against: str | None, allow: tuple[str, ...], baselines: str, as_json: bool, **flags: object
 ) -> int:
-    r"""Compare stored runs of the same task, example by example.
+    """Compare stored runs of the same task, example by example.
 
     RUN is a run folder, a folder of run folders, or the name of a baseline. More than two runs of a task are compared in all
     pairs, or with --against. Exit code 4 where runs cannot be compared.

@@ -23,7 +23,7 @@ SHIPPED = ":shipped:"
 @click.option("--fetch", is_flag=True, help="Fetch WordNet and the sentence splitter through nltk (needs a network).")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(folder: str | None, fetch: bool, as_json: bool) -> int:
-    r"""Check the environment, or the metrics against the reference scorers' values.
+    """Check the environment, or the metrics against the reference scorers' values.
 
     \b
     Example:

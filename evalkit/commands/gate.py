@@ -40,7 +40,7 @@ AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @AS_JSON
 @click.pass_context
 def command(ctx: click.Context, /, baseline: tuple[str, ...], candidate: tuple[str, ...], **flags: Any) -> int:  # noqa: ANN401
-    r"""Judge a candidate by a baseline: pass, regressed, inconclusive, incomplete or not comparable.
+    """Judge a candidate by a baseline: pass, regressed, inconclusive, incomplete or not comparable.
 
     Exit codes: 0 pass, or inconclusive where that is accepted; 1 regressed; 3 inconclusive; 4 not comparable; 5 incomplete.
 
@@ -91,7 +91,7 @@ def command(ctx: click.Context, /, baseline: tuple[str, ...], candidate: tuple[s
 @BASELINES
 @AS_JSON
 def plan_command(baseline: tuple[str, ...], pilot: tuple[str, ...], correlation: float | None, **flags: Any) -> None:  # noqa: ANN401
-    r"""Say what the baseline's test set can decide: detectable losses, chances to pass, examples needed.
+    """Say what the baseline's test set can decide: detectable losses, chances to pass, examples needed.
 
     \b
     Example:

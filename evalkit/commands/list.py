@@ -18,7 +18,7 @@ TOPICS = ("tasks", "models", "metrics")
 @click.option("--kind", metavar="KIND", help="Only tasks of this kind, e.g. mt, qa, cws.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(topic: str, kind: str | None, as_json: bool) -> None:
-    r"""List tasks, kinds of models, or metrics.
+    """List tasks, kinds of models, or metrics.
 
     \b
     Example:

@@ -104,7 +104,7 @@ class RunOptions:
 @click.option("--temperature", type=click.FloatRange(min=0), default=0.0, show_default=True, help="0 is greedy.")
 @click.option("--json", "as_json", is_flag=True, help="Print the run records as JSON.")
 def command(as_json: bool, **flags: object) -> int:
-    r"""Score models on tasks, with intervals, and keep each run in a folder.
+    """Score models on tasks, with intervals, and keep each run in a folder.
 
     \b
     Example:
@@ -119,25 +119,28 @@ def command(as_json: bool, **flags: object) -> int:
         click.echo(results_table(records))
     if not failures:
         return 0
-    if len(failures) == 1 and not records:
-        raise failures[0]
-    for failure in failures:
+    *others, last = failures
+    for failure in failures if records else others:
         click.echo(f"evalkit: {failure}", err=True)
+    if not records:
+        raise last
     raise IncompleteError(f"{len(failures)} of {len(failures) + len(records)} runs failed; the others were kept")
 
 
 def run_all(options: RunOptions) -> tuple[list[RunRecord], list[EvalkitError]]:
     """Resolve everything first, then run each task with each model; a run that fails does not stop the others."""
     from evalkit.resolve import expand_tasks, parse_model, resolve_data_dir, resolve_task
+    from evalkit.stats import Resampling
     from evalkit.store import RunStore
 
     names = expand_tasks(split_commas(options.task))
     metrics = split_commas(options.metrics)
     tasks = [resolve_task(name, metrics) for name in names]
-    folders = [resolve_data_dir(name, options.data_dir) for name in names]
+    folders = [resolve_data_dir(name, task, options.data_dir) for name, task in zip(names, tasks, strict=True)]
     for model in options.model:
         parse_model(model)
     model_settings(options)
+    Resampling(resamples=options.resamples, confidence=options.confidence, seed=options.seed)
     store = RunStore(options.out)
     store.check_writable()
     records: list[RunRecord] = []
@@ -156,7 +159,7 @@ def run_task(
     from pathlib import Path
 
     from evalkit.data.load import load
-    from evalkit.progress import show_progress
+    from evalkit.progress import show_progress, show_waiting
     from evalkit.resolve import expand_models, resize, resolve_model
     from evalkit.runner import run
     from evalkit.spec import RunSpec
@@ -164,7 +167,8 @@ def run_task(
     try:
         split = options.split or task.split
         task = resize(task, split, options.size)
-        data = load(task, split, Path(folder) if folder else None)
+        with show_waiting(f"{task.name}: reading {split}"):
+            data = load(task, split, Path(folder) if folder else None)
         sample_ids = read_sample_ids(options.sample_ids)
     except EvalkitError as error:
         return [], [error]
@@ -250,29 +254,28 @@ def read_sample_ids(given: str | None) -> tuple[str, ...] | None:
 
 def results_table(records: Sequence[RunRecord]) -> str:
     """Headline values of runs with intervals, and the signatures below."""
-    from evalkit.table import format_table
+    from evalkit.table import format_table, printable
 
-    rows, signatures = [], {}
+    rows: list[tuple[str, ...]] = []
+    signatures: dict[str, None] = {}
     for record in records:
         for value in record.metrics:
             if not value.headline:
                 continue
-            signatures[(record.task["name"], value.metric)] = value.signature
+            signatures[f"{record.task['name']} {value.metric}: {value.signature}"] = None
             rows.append(
                 (
                     record.task["name"],
                     record.model["name"],
-                    value.name if value.name == value.metric else f"{value.metric} {value.name}",
+                    value.metric if value.metric.startswith(value.name) else f"{value.metric} {value.name}",
                     format_value(value.value, value.scale),
                     format_interval(value.low, value.high, value.scale),
                     str(value.n),
                 )
             )
-    level = records[0].settings["confidence"]
-    table = format_table(
-        ("task", "model", "metric", "value", f"{level:.0%} interval", "n"), rows, right=frozenset({3, 4, 5})
-    )
-    notes = "\n".join(f"{task} {metric}: {text}" for (task, metric), text in signatures.items())
+    header = ("task", "model", "metric", "value", f"{100 * records[0].settings['confidence']:.6g}% interval", "n")
+    table = format_table(header, rows, right=frozenset({3, 4, 5}))
+    notes = "\n".join(printable(line) for line in signatures)
     return f"{table}\n\n{notes}"
 
 

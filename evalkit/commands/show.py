@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
-from typing import Any
+import os
+from typing import TYPE_CHECKING, Any
 
 import click
+
+from evalkit.table import printable
+
+if TYPE_CHECKING:
+    from evalkit.spec import TaskSpec
 
 
 @click.command(name="show")
@@ -15,7 +20,7 @@ import click
 @click.option("--shots", type=click.IntRange(min=0), default=0, help="Solved examples in the prompt that is shown.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(name: str, data_dir: str | None, shots: int, as_json: bool) -> None:
-    r"""Show one thing in full: a task (name or TOML file), a metric, baseline:NAME, or a run folder.
+    """Show one thing in full: a task (name or TOML file), a metric, baseline:NAME, or a run folder.
 
     \b
     Example:
@@ -29,7 +34,7 @@ def command(name: str, data_dir: str | None, shots: int, as_json: bool) -> None:
         return
     for key, value in facts.items():
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-        click.echo(f"{key}:\n{_indent(text)}" if "\n" in text else f"{key}: {text}")
+        click.echo(f"{key}:\n{_indent(text)}" if "\n" in text else f"{key}: {printable(text)}")
 
 
 def describe(name: str, data_dir: str | None, shots: int) -> dict[str, Any]:
@@ -43,22 +48,23 @@ def describe(name: str, data_dir: str | None, shots: int) -> dict[str, Any]:
     from evalkit.errors import UnknownNameError
     from evalkit.metrics.registry import METRICS
 
-    if Path(name).is_dir():
-        from evalkit.store import read_record
-
-        return json.loads(read_record(name).to_json())  # type: ignore[no-any-return]
     models = dict(describe_models())
-    if is_task_file(name) or name in tasks():
+    if name in tasks() or is_task_file(name):
         return describe_task(name, data_dir, shots)
     if name in METRICS:
         return describe_metric(name)
     if name in models:
         return {"model": name, "what": models[name]}
+    if os.path.isdir(name):
+        from evalkit.store import read_record
+
+        return json.loads(read_record(name).to_json())  # type: ignore[no-any-return]
     raise UnknownNameError("task, metric, model or run folder", name, [*tasks(), *METRICS, *models])
 
 
 def describe_task(name: str, data_dir: str | None, shots: int) -> dict[str, Any]:
     """Everything about a task, with the prompt on a real example where the data is at hand."""
+    from evalkit.catalog import task_notes
     from evalkit.provenance import task_digest
     from evalkit.resolve import resolve_data_dir, resolve_task
 
@@ -89,32 +95,32 @@ def describe_task(name: str, data_dir: str | None, shots: int) -> dict[str, Any]
         facts["embedded"] = {"sizes": dict(task.generated.sizes), "seed": task.generated.seed}
         if task.generated.facts:
             facts["known truths"] = dict(task.generated.facts())
-    facts.update(real_example(name, resolve_data_dir(name, data_dir), shots))
-    return facts
+    if notes := task_notes(name):
+        facts["notes"] = notes
+    return {**facts, **real_example(task, resolve_data_dir(name, task, data_dir), shots)}
 
 
-def real_example(name: str, data_dir: str | None, shots: int) -> dict[str, Any]:
-    """The first example with its request and prompt; or why there is none."""
-    from evalkit.data.load import load, training
+def real_example(task: TaskSpec, data_dir: str | None, shots: int) -> dict[str, Any]:
+    """The first example, with the prompt where a request kind of the task shows one; or why there is none."""
+    from evalkit.data.load import load
     from evalkit.errors import MissingResourceError
-    from evalkit.kinds import KINDS
     from evalkit.prompts import choose_shots, render, shots_for
     from evalkit.provenance import plain
-    from evalkit.resolve import resolve_task
+    from evalkit.runner import PROMPTED, shot_pool
 
-    task = resolve_task(name)
+    if task.generated is None and data_dir is None:
+        return {"example": "not at hand: give --data-dir with the files above"}
     try:
-        example = load(task, task.split, Path(data_dir) if data_dir else None).examples[0]
-        chosen = choose_shots(list(training(task, data_dir)), shots, seed=0) if shots else ()
+        example = load(task, task.split, data_dir).examples[0]
+        chosen = choose_shots(shot_pool(task, data_dir), shots, seed=0) if shots else ()
     except MissingResourceError as error:
         return {"example": f"not at hand: {error}"}
-    prompt = render(task, example, shots_for(example, chosen, shots))
-    request = KINDS[task.kind].request(task, example, task.requests[0], prompt)
-    return {
-        "example": {"id": example.id, "inputs": plain(example.inputs), "references": plain(example.references)},
-        "request": {"kind": request.kind},
-        "prompt": prompt,
+    facts: dict[str, Any] = {
+        "example": {"id": example.id, "inputs": plain(example.inputs), "references": plain(example.references)}
     }
+    if PROMPTED & set(task.requests):
+        facts["prompt"] = render(task, example, shots_for(example, chosen, shots))
+    return facts
 
 
 def describe_metric(name: str) -> dict[str, Any]:
@@ -136,4 +142,4 @@ def describe_metric(name: str) -> dict[str, Any]:
 
 
 def _indent(text: str) -> str:
-    return "\n".join(f"  {line}" for line in text.splitlines())
+    return "\n".join(f"  {printable(line)}" for line in text.split("\n"))

@@ -13,7 +13,7 @@ import click
 @click.option("--data-dir", metavar="DIR", help="Folder of data files [env: EVALKIT_DATA_DIR]")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(task: str, data_dir: str | None, as_json: bool) -> int:
-    r"""Check a task's data, ids, prompts, metrics and leakage; TASK is a name or a TOML file.
+    """Check a task's data, ids, prompts, metrics and leakage; TASK is a name or a TOML file.
 
     \b
     Example:
@@ -27,7 +27,7 @@ def command(task: str, data_dir: str | None, as_json: bool) -> int:
     from evalkit.validate import PROBLEM, validate
 
     spec = resolve_task(task)
-    folder = resolve_data_dir(task, data_dir)
+    folder = resolve_data_dir(task, spec, data_dir)
     findings = validate(spec, Path(folder) if folder else None)
     problems = sum(finding.status == PROBLEM for finding in findings)
     if as_json:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from evalkit.cli import COMMANDS, run_cli
+from evalkit.cli import COMMANDS
 from evalkit.commands.run import format_interval, format_value
 from evalkit.table import format_table, printable, width
 
@@ -231,10 +231,103 @@ def test_data_cannot_steer_the_terminal():
     assert printable("a\x1b[31mb\tc\u202ed") == "a\\x1b[31mb c\\x202ed"
 
 
-def test_a_closed_pipe_is_no_error(monkeypatch):
-    def closed(*_args, **_kwargs):
-        raise BrokenPipeError
+def test_two_variants_of_a_metric_are_kept_apart_by_their_settings(evalkit, tmp_path):
+    task = own_task(tmp_path, more='metrics = ["bleu", { name = "bleu", tokenize = "char" }]')
+    outcome = evalkit("run", "--task", task, "--model", "baseline:copy", "--json")
+    (record,) = outcome.json["runs"]
+    labels = [value["metric"] for value in record["metrics"]]
+    assert labels == ["bleu[language=es]", "bleu[tokenize=char,language=es]"]
+    assert list(record["statistics"]) == list(record["details"]) == labels
 
-    monkeypatch.setattr("evalkit.commands.list.list_tasks", closed)
-    monkeypatch.setattr("os.dup2", lambda *_: None)
-    assert run_cli(["list", "tasks"]) == 0
+
+def test_the_same_metric_twice_is_refused(evalkit, tmp_path):
+    outcome = evalkit("run", "--task", own_task(tmp_path), "--model", "baseline:copy", "--metrics", "bleu,bleu")
+    assert outcome.code == 2
+    assert "stands there twice" in outcome.err
+
+
+def test_shots_come_from_the_split_that_the_task_names(evalkit, tmp_path):
+    (tmp_path / "dev_src.txt").write_text("four\nfive\n", encoding="utf-8")
+    (tmp_path / "dev_ref.txt").write_text("cuatro\ncinco\n", encoding="utf-8")
+    task = Path(own_task(tmp_path, more='shots_split = "dev"'))
+    text = task.read_text(encoding="utf-8").replace("train = [", 'dev = ["dev_src.txt", "dev_ref.txt"], train = [')
+    task.write_text(text, encoding="utf-8")
+    shown = evalkit("show", str(task), "--shots", "1", "--json").json
+    assert "cuatro" in shown["prompt"] or "cinco" in shown["prompt"]
+
+
+def test_a_known_name_wins_over_a_file_of_that_name(evalkit, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mini_cws").write_text("not a task", encoding="utf-8")
+    (tmp_path / "bleu").mkdir()
+    assert evalkit("show", "mini_cws").code == 0
+    assert evalkit("show", "bleu").code == 0
+
+
+def test_a_data_folder_that_is_not_there_does_not_matter_to_embedded_tasks(evalkit, monkeypatch, tmp_path):
+    monkeypatch.setenv("EVALKIT_DATA_DIR", str(tmp_path / "gone"))
+    outcome = evalkit(
+        "run", "--task", "mini_cws", "--size", "3", "--model", "baseline:copy", "--out", str(tmp_path / "r")
+    )
+    assert outcome.code == 0, outcome.err
+
+
+def test_a_grid_in_which_every_run_fails_exits_as_its_last_error_does(evalkit):
+    outcome = evalkit("run", "--task", "mini_lm,mini_mt_en_zh", "--model", "baseline:max-match", "--size", "2")
+    assert outcome.code == 2
+    assert len(outcome.err.strip().splitlines()) == 2
+
+
+def test_evalkit_alone_prints_its_help(evalkit):
+    outcome = evalkit()
+    assert outcome.code == 0
+    assert "Example:\n    evalkit run" in outcome.out
+
+
+@pytest.mark.parametrize("verb", COMMANDS)
+def test_examples_in_help_keep_their_lines(evalkit, verb):
+    text = evalkit(verb, "--help").out
+    assert "\\b" not in text
+    assert f"\n    evalkit {verb}" in text
+
+
+def test_blank_outputs_count_as_empty(evalkit, tmp_path):
+    task = own_task(tmp_path)
+    (tmp_path / "out.txt").write_text("uno\n   \n\n", encoding="utf-8")
+    outcome = evalkit("run", "--task", task, "--model", f"predictions:{tmp_path / 'out.txt'}", "--json")
+    assert outcome.json["runs"][0]["counts"]["empty"] == 2
+
+
+@pytest.mark.parametrize(
+    ("level", "header"), [("0.95", "95% interval"), ("0.995", "99.5% interval"), ("0.5", "50% interval")]
+)
+def test_the_head_of_the_table_names_the_level_exactly(evalkit, level, header):
+    outcome = evalkit("run", "--task", "mini_cws", "--size", "4", "--model", "baseline:copy", "--confidence", level)
+    assert header in outcome.out.splitlines()[0]
+
+
+def test_validate_tries_the_answer_template_also_without_a_split_for_shots(evalkit, tmp_path):
+    outcome = evalkit("validate", own_task(tmp_path, more='answer = "{{ nope }}"\nshots_split = "gone"'))
+    assert outcome.code == 2
+    assert "'nope' is undefined" in outcome.out
+    assert "split of shots 'gone' is not among" in outcome.out
+
+
+def test_show_prints_the_header_of_the_tasks_file(evalkit):
+    assert "chrF takes" in evalkit("show", "wmt22_en_zh").out
+
+
+def test_control_characters_of_the_data_are_shown_not_obeyed(evalkit, tmp_path):
+    task = own_task(tmp_path)
+    (tmp_path / "src.txt").write_text("\x1b[31mone\ntwo\nthree\n", encoding="utf-8")
+    outcome = evalkit("show", task)
+    assert "\x1b" not in outcome.out
+
+
+def test_a_closed_stdout_of_a_real_process_is_no_error():
+    import subprocess
+    import sys
+
+    command = f"{sys.executable} -m evalkit list tasks | true; exit ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")

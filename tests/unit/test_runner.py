@@ -182,7 +182,7 @@ def test_a_model_that_cannot_answer_the_task_is_refused_before_anything_is_asked
 def test_a_record_with_broken_or_newer_json_is_refused_with_what_to_do():
     with pytest.raises(InvalidInputError, match="not a run record"):
         RunRecord.from_json("{}")
-    with pytest.raises(InvalidInputError, match="install a newer one"):
+    with pytest.raises(InvalidInputError, match="or a newer one"):
         RunRecord.from_json(json.dumps({"schema_version": 99}))
 
 

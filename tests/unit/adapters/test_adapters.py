@@ -84,4 +84,4 @@ def test_opening_any_adapter_imports_nothing_heavy():
 
 
 def test_the_schemes_are_those_of_the_documentation():
-    assert list(ADAPTERS) == ["predictions", "baseline"]
+    assert list(ADAPTERS) == ["predictions", "baseline", "checkpoint", "openai", "hf"]
