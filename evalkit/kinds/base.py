@@ -135,33 +135,6 @@ def _object_in(name: str, value: Mapping[str, object], expected: str) -> str:
     return f'field {name!r} is an object with the keys {keys}; expected {expected}: fields = {{ {name} = "{name}.{part}" }}'
 
 
-LANGUAGES: Mapping[str, str] = {
-    "ar": "Arabic",
-    "cs": "Czech",
-    "de": "German",
-    "en": "English",
-    "es": "Spanish",
-    "fr": "French",
-    "hi": "Hindi",
-    "it": "Italian",
-    "ja": "Japanese",
-    "ko": "Korean",
-    "pt": "Portuguese",
-    "ru": "Russian",
-    "vi": "Vietnamese",
-    "zh": "Chinese",
-}
-"""English names of the languages that default prompts mention."""
-
-UNSEGMENTED: frozenset[str] = frozenset({"zh", "ja"})
-"""Languages written without spaces between words."""
-
-
-def language_name(code: str) -> str:
-    """The English name of a language code; the code itself where it is not known."""
-    return LANGUAGES.get(code, code)
-
-
 def cluster_field(row: Row) -> str | None:
     """The cluster of a row, as text; None where it has none."""
     value = row.get("cluster")

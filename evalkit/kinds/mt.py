@@ -7,15 +7,14 @@ from typing import ClassVar
 
 from evalkit.errors import InvalidInputError
 from evalkit.kinds.base import (
-    UNSEGMENTED,
     Kind,
     cluster_field,
     generate_request,
-    language_name,
     text_field,
     texts_field,
     unexpected,
 )
+from evalkit.languages import UNSEGMENTED, language_name
 from evalkit.metrics.base import AnyMetric
 from evalkit.metrics.bleu import Bleu
 from evalkit.metrics.chrf import Chrf, ChrfPlusPlus

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 from evalkit.errors import InvalidInputError
-from evalkit.kinds.base import UNSEGMENTED, Kind, cluster_field, generate_request, texts_field, unexpected
+from evalkit.kinds.base import Kind, cluster_field, generate_request, texts_field, unexpected
+from evalkit.languages import UNSEGMENTED
 from evalkit.metrics.base import AnyMetric
 from evalkit.metrics.seqeval import Seqeval
 from evalkit.requests import (

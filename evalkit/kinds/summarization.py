@@ -7,7 +7,6 @@ from typing import ClassVar
 
 from evalkit.errors import InvalidInputError
 from evalkit.kinds.base import (
-    UNSEGMENTED,
     Kind,
     cluster_field,
     generate_request,
@@ -15,6 +14,7 @@ from evalkit.kinds.base import (
     texts_field,
     unexpected,
 )
+from evalkit.languages import UNSEGMENTED
 from evalkit.metrics.base import AnyMetric
 from evalkit.metrics.rouge import Rouge
 from evalkit.requests import Example, GenerateRequest, GenerateResponse, Response

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from evalkit.errors import MissingResourceError
+from evalkit.languages import language_code
 
 TOKENIZERS: tuple[str, ...] = (
     "13a",
@@ -28,9 +29,12 @@ _PACKAGES = {"ja-mecab": ("MeCab", "ipadic"), "ko-mecab": ("mecab_ko", "mecab_ko
 
 
 def default_tokenizer(language: str | None) -> str:
-    """Name the tokenizer that sacrebleu takes for a target language, ISO 639-1, with or without a region."""
-    base = (language or "").replace("_", "-").partition("-")[0].lower()
-    return _OF_LANGUAGE.get(base, "13a")
+    """Name the tokenizer that sacrebleu takes for a target language.
+
+    Raises:
+        InvalidInputError: The language is no code.
+    """
+    return "13a" if language is None else _OF_LANGUAGE.get(language_code(language), "13a")
 
 
 def load_bleu(**settings: Any) -> Any:  # noqa: ANN401 - sacrebleu's scorers have no common type here
