@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from evalkit.metrics.token_numbers import TokenNumbers
 
 _SMOOTHING: dict[str, float | None] = {"exp": None, "floor": 0.1, "add-k": 1, "none": None}
+_WORD_TOKENIZERS = frozenset({"13a", "intl", "none"})
 _BLOCK_CHARACTERS = 1 << 18
 _LOG_OF_ZERO = -9999999999.0
 
@@ -39,7 +40,7 @@ class Bleu(Metric[str, str]):
     tokenize: str | None = None
     """sacrebleu tokenizer; None takes the one of the language."""
     language: str | None = None
-    """Target language, ISO 639-1: zh, ja and ko have tokenizers of their own, all others take 13a."""
+    """Target language, a code of ISO 639: zh, ja and ko have tokenizers of their own, all others take 13a."""
     lowercase: bool = False
     smooth_method: str = "exp"
     """What stands in for a precision of zero: ``exp``, ``floor``, ``add-k`` or ``none``."""
@@ -53,6 +54,7 @@ class Bleu(Metric[str, str]):
         """Refuse settings that sacrebleu does not know or would score without sense."""
         if self.tokenize is not None and self.tokenize not in TOKENIZERS:
             raise UnknownNameError("tokenizer", str(self.tokenize), TOKENIZERS)
+        default_tokenizer(self.language)
         if self.smooth_method not in _SMOOTHING:
             raise UnknownNameError("smooth_method", str(self.smooth_method), _SMOOTHING)
         if self.smooth_value is not None:
@@ -196,6 +198,19 @@ class Bleu(Metric[str, str]):
         if self.smooth_value is not None and round(self.smooth_value, 2) != self.smooth_value:
             added["smooth_value"] = self.smooth_value
         return sign(self._scorer(), references, added)
+
+    def warnings(self, predictions: Sequence[str], references: Sequence[Sequence[str]]) -> tuple[str, ...]:
+        """Say that the tokenizer leaves Chinese or Japanese sentences whole, where it does."""
+        from evalkit.metrics.letters import is_unsegmented
+
+        if self.tokenizer not in _WORD_TOKENIZERS:
+            return ()
+        if not is_unsegmented([*predictions, *(text for texts in references for text in texts)]):
+            return ()
+        return (
+            f"bleu: the texts are mostly Chinese or Japanese without spaces, and tokenizer {self.tokenizer!r} leaves whole"
+            " clauses as one word; set language = 'zh' or 'ja', or tokenize = 'zh', 'ja-mecab' or 'char'",
+        )
 
     def _scorer(self) -> Any:  # noqa: ANN401 - sacrebleu has no types
         return load_bleu(

@@ -8,6 +8,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from evalkit.errors import InvalidInputError, InvalidTypeError, UnknownNameError
+from evalkit.languages import NON_LATIN, language_code
 from evalkit.metrics.base import Metric, Ratio, Statistics, check_texts
 
 if TYPE_CHECKING:
@@ -15,7 +16,8 @@ if TYPE_CHECKING:
 
 ROUGE_TYPES: tuple[str, ...] = (*(f"rouge{n}" for n in range(1, 10)), "rougeL", "rougeLsum")
 TOKENIZERS: tuple[str, ...] = ("default", "cjk_char")
-_UNSPACED_LANGUAGES = frozenset({"zh", "ja", "ko"})
+_CJK_LANGUAGES = frozenset({"zh", "ja", "ko"})
+_MOST = 0.5
 _VERSION = "0.1.2"
 
 
@@ -43,7 +45,7 @@ class Rouge(Metric[str, str]):
     """``default`` keeps runs of a-z and 0-9 and drops all else; ``cjk_char`` keeps each Chinese, Japanese or Korean
     character as well."""
     language: str | None = None
-    """Language of the texts, ISO 639-1, if known: languages that the tokenizer would throw away are refused."""
+    """Language of the texts, if known: languages whose letters the tokenizer would throw away are refused."""
 
     def __post_init__(self) -> None:
         if isinstance(self.rouge_types, str):
@@ -58,10 +60,19 @@ class Rouge(Metric[str, str]):
             raise InvalidInputError(f"rouge_types names a type twice: {', '.join(self.rouge_types)}")
         if self.tokenizer not in TOKENIZERS:
             raise UnknownNameError("ROUGE tokenizer", str(self.tokenizer), TOKENIZERS)
-        if self.tokenizer == "default" and _primary(self.language) in _UNSPACED_LANGUAGES:
+        self._check_language()
+
+    def _check_language(self) -> None:
+        code = None if self.language is None else language_code(self.language)
+        if code in _CJK_LANGUAGES and self.tokenizer == "default":
             raise InvalidInputError(
                 f"the default ROUGE tokenizer drops all text of language {self.language!r} but Latin letters and digits;"
                 " use tokenizer='cjk_char'"
+            )
+        if code in NON_LATIN - _CJK_LANGUAGES:
+            raise InvalidInputError(
+                f"the ROUGE tokenizer {self.tokenizer!r} drops the letters of language {self.language!r};"
+                " use a metric that reads them, such as chrf"
             )
 
     @property
@@ -104,21 +115,34 @@ class Rouge(Metric[str, str]):
         )
 
     def warnings(self, predictions: Sequence[str], references: Sequence[Sequence[str]]) -> tuple[str, ...]:
-        """Say how many texts the tokenizer drops entirely, and so scores 0; empty when there are none."""
+        """Say that the tokenizer drops most letters, and how many texts it drops entirely; empty when neither is so."""
+        from evalkit.metrics.letters import lost_letters
         from evalkit.metrics.rouge_tokens import has_token
 
         def unread(texts: Sequence[str]) -> int:
             return sum(1 for text in texts if text.strip() and not has_token(text, self.tokenizer))
 
         flat = [reference for group in references for reference in group]
+        share = lost_letters([*predictions, *flat], lambda letter: has_token(letter, self.tokenizer))
         lost = unread(predictions), unread(flat)
-        if not any(lost):
-            return ()
-        advice = "; use tokenizer='cjk_char' for Chinese, Japanese or Korean" if self.tokenizer == "default" else ""
-        return (
-            f"rouge: {lost[0]} of {len(predictions)} predictions and {lost[1]} of {len(flat)} references have text but no"
-            f" token for the tokenizer {self.tokenizer!r}, and score 0{advice}",
-        )
+        found = []
+        if share > _MOST:
+            found.append(
+                f"the tokenizer {self.tokenizer!r} drops {share:.0%} of the letters of predictions and references, so the"
+                " values say little about these texts"
+            )
+        if any(lost):
+            found.append(
+                f"{lost[0]} of {len(predictions)} predictions and {lost[1]} of {len(flat)} references have text but no"
+                f" token for the tokenizer {self.tokenizer!r}, and score 0"
+            )
+        return (f"rouge: {'; '.join(found)}; {self._advice()}",) if found else ()
+
+    def _advice(self) -> str:
+        other = "for text in letters other than a-z take a metric that reads them, such as chrf"
+        if self.tokenizer == "default":
+            return f"use tokenizer='cjk_char' for Chinese, Japanese or Korean; {other}"
+        return other
 
     def bootstrap(
         self,
@@ -168,8 +192,3 @@ class Rouge(Metric[str, str]):
 
 def _measures(rouge_type: str) -> tuple[str, str, str]:
     return f"{rouge_type}_precision", f"{rouge_type}_recall", rouge_type
-
-
-def _primary(language: str | None) -> str:
-    """The primary subtag, e.g. zh of zh-Hant."""
-    return (language or "").lower().replace("_", "-").partition("-")[0]

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sacrebleu.metrics import BLEU
 
-from evalkit.errors import MissingResourceError
+from evalkit.errors import InvalidInputError, MissingResourceError
 from evalkit.metrics.bleu import Bleu
 from evalkit.metrics.sacrebleu_scorers import TOKENIZERS
 
@@ -132,6 +132,30 @@ def test_large_corpora_in_blocks_have_the_rows_of_single_examples():
 def test_the_language_picks_sacrebleus_tokenizer(language, tokenizer):
     assert Bleu(language=language).tokenizer == tokenizer
     assert Bleu(language=language, tokenize="char").tokenizer == "char"
+
+
+def test_a_language_that_is_no_code_is_refused_before_any_text_is_read():
+    with pytest.raises(InvalidInputError, match="did you mean 'zh'"):
+        Bleu(language="Chinese")
+
+
+@pytest.mark.parametrize(
+    ("tokenize", "text", "is_warned"),
+    [
+        ("13a", "今天天气很好", True),
+        ("none", "今天天气很好，我们去公园。", True),
+        ("intl", "今日は天気がいい。", True),
+        ("zh", "今天天气很好", False),
+        ("char", "今天天气很好", False),
+        ("13a", "今天 天气 很 好 ， 我们 去 公园 。", False),
+        ("13a", "The word 今天天气很好 means fine weather", False),
+        ("13a", "날씨가 좋습니다", False),
+        ("13a", "plain text", False),
+    ],
+)
+def test_a_tokenizer_that_leaves_sentences_whole_is_warned_about(tokenize, text, is_warned):
+    warnings = Bleu(tokenize=tokenize).warnings([text, ""], [[text], [text]])
+    assert [f"tokenizer {tokenize!r} leaves" in warning for warning in warnings] == [True] * is_warned
 
 
 def test_the_tokenizers_are_those_that_sacrebleu_has():

@@ -222,6 +222,43 @@ def test_unspaced_languages_need_the_character_tokenizer(language):
     assert Rouge(language="en").signature() == Rouge().signature()
 
 
+@pytest.mark.parametrize("language", ["ru", "rus_Cyrl", "el", "he", "hi", "th", "bn", "ka", "uk", "ar-EG"])
+@pytest.mark.parametrize("tokenizer", ["default", "cjk_char"])
+def test_languages_in_other_letters_are_refused_whatever_the_tokenizer(language, tokenizer):
+    with pytest.raises(InvalidInputError, match=f"drops the letters of language '{language}'.* chrf"):
+        Rouge(language=language, tokenizer=tokenizer)
+
+
+def test_what_is_no_language_is_refused():
+    with pytest.raises(InvalidInputError, match="did you mean 'zh'"):
+        Rouge(language="Chinese")
+
+
+@pytest.mark.parametrize(
+    ("prediction", "reference", "share"),
+    [
+        ("Погода сегодня хорошая 2023", "Москва слезам не верит 2023", "100%"),
+        ("2023年北京下雨很大", "2023年上海天晴无云", "100%"),
+        ("GPU 的速度很快", "GPU 很慢", "54%"),
+        ("GPU 的速度很", "GPU 很慢", None),
+        ("déjà vu", "à côté", None),
+        ("İstanbul Kelvin", "İzmir", None),
+        ("2023 —", "2023 …", None),
+        ("a\ud800", "b", None),
+    ],
+)
+def test_a_warning_says_which_share_of_the_letters_is_dropped(prediction, reference, share):
+    warnings = Rouge().warnings([prediction], [[reference]])
+    if share is None:
+        assert warnings == ()
+    else:
+        (warning,) = warnings
+        assert f"drops {share} of the letters" in warning
+        assert "chrf" in warning
+    assert not Rouge(tokenizer="cjk_char").warnings(["年 2023"], [["上海"]])
+    assert "drops 100%" in Rouge(tokenizer="cjk_char").warnings(["Погода 1"], [["Москва 1"]])[0]
+
+
 def test_text_without_a_token_is_warned_about():
     predictions, references = ["渡船离开了", "", "  ", "ok"], [["渡船"], ["a"], ["b", "Паром"], ["c"]]
     (warning,) = Rouge().warnings(predictions, references)
