@@ -22,12 +22,14 @@ from dataclasses import MISSING, fields, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from evalkit.errors import DataError, EvalkitError, UnknownNameError
+from evalkit.errors import DataError, EvalkitError, InvalidInputError, UnknownNameError
 from evalkit.kinds import KINDS
 from evalkit.metrics.base import AnyMetric
 from evalkit.metrics.configure import configure
+from evalkit.metrics.registry import METRICS
 from evalkit.requests import REQUEST_KINDS
 from evalkit.spec import Files, Hub, TaskSpec
+from evalkit.value_types import check_types, fits, shown, type_name
 
 _SOURCES: Mapping[str, type[Files] | type[Hub]] = {"files": Files, "hub": Hub}
 _DEFAULTS: Mapping[str, Any] = {
@@ -39,6 +41,10 @@ _DEFAULTS: Mapping[str, Any] = {
     "hub": None,
 }
 _HUB_DEFAULTS: Mapping[str, Any] = {"checked": "by the author of the task file", "revision": ""}
+_KIND_OPTIONS: Mapping[str, Mapping[str, type]] = {"qa": {"unanswerable": bool}}
+"""Kind to the settings that it takes under ``[options]``."""
+_LISTS = ("labels", "stop", "requests")
+_CHECKED_APART = frozenset({"metrics", "files", "hub", *_LISTS})
 
 T = TypeVar("T")
 
@@ -47,21 +53,25 @@ def read_task_file(path: Path) -> TaskSpec:
     """Read a task from a TOML file, strictly.
 
     Raises:
-        DataError: The file cannot be read, is not TOML, or has an unknown, missing or misshapen key.
+        DataError: The file cannot be read, is not TOML, or has an unknown, missing or misshapen key; begins with the path.
     """
-    try:
-        with path.open("rb") as file:
-            document = tomllib.load(file)
-    except OSError as error:
-        raise DataError(path, f"cannot read the task file: {error.strerror or error}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise DataError(path, f"not a TOML file: {error}") from error
+    document = _document(path)
     try:
         return _task(document)
-    except DataError:
-        raise
     except EvalkitError as error:
         raise DataError(path, str(error)) from error
+
+
+def _document(path: Path) -> dict[str, Any]:
+    from evalkit.data.text import read_text
+
+    text = read_text(path)
+    try:
+        return tomllib.loads(text)
+    except RecursionError as error:
+        raise DataError(path, "not a TOML file that can be read: it is nested too deeply") from error
+    except ValueError as error:
+        raise DataError(path, f"not a TOML file: {error}") from error
 
 
 def _task(document: dict[str, Any]) -> TaskSpec:
@@ -70,57 +80,111 @@ def _task(document: dict[str, Any]) -> TaskSpec:
     for source, kind in _SOURCES.items():
         if values[source] is not None:
             values[source] = _source(source, kind, values[source])
-    for name in ("labels", "stop", "requests"):
+    for name in _LISTS:
         if name in values:
             values[name] = _texts(name, values[name])
-    metrics = values.pop("metrics", ())
+    entries = _metric_entries(values.pop("metrics", ()))
     task = TaskSpec(**values)
+    _check_values(task)
     _check_fields(task)
-    chosen = tuple(_metric(entry, task) for entry in ((metrics,) if isinstance(metrics, str) else metrics))
-    return KINDS[task.kind].complete(replace(task, metrics=chosen))
+    return KINDS[task.kind].complete(replace(task, metrics=tuple(_metric(entry, task) for entry in entries)))
 
 
 def _check_document(document: dict[str, Any]) -> None:
     known = [field.name for field in fields(TaskSpec) if field.name != "generated"]
     check_keys("key", document, known)
     for name in ("name", "kind", "language"):
-        if not isinstance(document.get(name), str):
-            raise DataError("task file", f"{name} is {document.get(name)!r}; expected a text")
+        if name not in document:
+            raise InvalidInputError(f"key {name!r} is missing; expected {name} = a text")
+    check_types("", {name: value for name, value in document.items() if name not in _CHECKED_APART}, TaskSpec)
     if document["kind"] not in KINDS:
         raise UnknownNameError("kind", document["kind"], KINDS)
-    for request in document.get("requests", ()):
+    for request in _texts("requests", document.get("requests", ())):
         if request not in REQUEST_KINDS:
-            raise UnknownNameError("request kind", str(request), REQUEST_KINDS)
+            raise UnknownNameError("request kind", request, REQUEST_KINDS)
+    _check_options(document["kind"], document.get("options", {}))
+
+
+def _check_options(kind: str, options: Mapping[str, Any]) -> None:
+    known = _KIND_OPTIONS.get(kind, {})
+    check_keys(f"option of kind {kind!r}:", options, known)
+    for name, value in options.items():
+        if not fits(value, known[name]):
+            raise InvalidInputError(f"[options] {name} is {shown(value)}; expected {type_name(known[name])}")
+
+
+def _check_values(task: TaskSpec) -> None:
+    """Refuse values of the right type that mean nothing."""
+    for what, text in (("name", task.name), ("language", task.language), ("split", task.split)):
+        if not text.strip() or not text.isprintable():
+            raise InvalidInputError(f"{what} is {shown(text)}; expected a text of printable characters")
+    for what, number in (("version", task.version), ("max_new_tokens", task.max_new_tokens)):
+        if number < 1:
+            raise InvalidInputError(f"{what} is {number}; expected at least 1")
+    for name in _LISTS:
+        items: tuple[str, ...] = getattr(task, name)
+        if "" in items:
+            raise InvalidInputError(f"{name} holds an empty text; expected texts with at least one character")
+        if len(set(items)) < len(items):
+            twice = next(item for item in items if items.count(item) > 1)
+            raise InvalidInputError(f"{name} holds {twice!r} twice; expected it once")
+
+
+def _metric_entries(value: object) -> Sequence[object]:
+    if isinstance(value, str):
+        return (value,)
+    if not isinstance(value, list | tuple):
+        raise InvalidInputError(
+            f"metrics is {shown(value)}; expected a list of names, or of tables with a name and settings"
+        )
+    return value
 
 
 def _metric(entry: object, task: TaskSpec) -> AnyMetric:
-    if isinstance(entry, str):
-        return configure(entry, {}, language=task.language, labels=task.labels)
-    if isinstance(entry, dict) and isinstance(entry.get("name"), str):
-        settings = {key: value for key, value in entry.items() if key != "name"}
-        return configure(entry["name"], settings, language=task.language, labels=task.labels)
-    raise DataError("metrics", f"found {entry!r}; expected a metric's name or a table with its name and settings")
+    name, settings = entry, {}
+    if isinstance(entry, dict):
+        name, settings = entry.get("name"), {key: value for key, value in entry.items() if key != "name"}
+    if not isinstance(name, str):
+        raise InvalidInputError(
+            f"metrics holds {shown(entry)}; expected a metric's name or a table with its name and settings"
+        )
+    if name in METRICS:
+        check_types(f"metric {name!r}: ", settings, METRICS[name])
+    return configure(name, settings, language=task.language, labels=task.labels)
 
 
 def _source(where: str, kind: type[T], table: object) -> T:
     if not isinstance(table, dict):
-        raise DataError(f"[{where}]", f"found {table!r}; expected a table")
+        raise InvalidInputError(f"{where} is {shown(table)}; expected a table [{where}]")
     known = {field.name: field for field in fields(kind)}  # type: ignore[arg-type]
     check_keys(f"key of [{where}]", table, known)
     values: dict[str, Any] = {**(_HUB_DEFAULTS if where == "hub" else {}), **table}
     for name, field in known.items():
         required = field.default is MISSING and field.default_factory is MISSING
         if required and name not in values:
-            raise DataError(
-                f"[{where}]", f"{name} is missing; expected it beside {', '.join(map(repr, table)) or 'others'}"
+            raise InvalidInputError(
+                f"[{where}] {name} is missing; expected it beside {', '.join(map(repr, table)) or 'others'}"
             )
     if not isinstance(values["splits"], dict) or not values["splits"]:
-        raise DataError(
-            f"[{where}]", f'splits is {values["splits"]!r}; expected a table such as {{ test = "test.jsonl" }}'
+        raise InvalidInputError(
+            f'[{where}] splits is {shown(values["splits"])}; expected a table such as {{ test = "test.jsonl" }}'
         )
     if where == "files":
-        values["splits"] = {split: _texts(f"splits.{split}", paths) for split, paths in values["splits"].items()}
+        values["splits"] = {
+            split: _texts(f"[files] splits.{split}", paths) for split, paths in values["splits"].items()
+        }
+    check_types(f"[{where}] ", values, kind)
+    _check_no_blank(where, values)
     return kind(**values)
+
+
+def _check_no_blank(where: str, values: Mapping[str, Any]) -> None:
+    """Refuse splits without files, and empty names of files, formats and data sets."""
+    named = {name: values[name] for name in ("format", "name", "lexicon", "config") if name in values}
+    named |= {f"splits.{split}": source for split, source in values["splits"].items()}
+    for name, value in named.items():
+        if value is not None and (not value or "" in tuple(value)):
+            raise InvalidInputError(f"[{where}] {name} is {shown(value)}; expected a name")
 
 
 def _check_fields(task: TaskSpec) -> None:
@@ -150,5 +214,5 @@ def check_keys(what: str, found: Mapping[str, Any], known: Mapping[str, Any] | S
 def _texts(name: str, value: object) -> tuple[str, ...]:
     items = (value,) if isinstance(value, str) else value
     if not isinstance(items, list | tuple) or not all(isinstance(item, str) for item in items):
-        raise DataError(name, f"found {value!r}; expected a text or a list of texts")
+        raise InvalidInputError(f"{name} is {shown(value)}; expected a text or a list of texts")
     return tuple(items)

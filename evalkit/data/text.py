@@ -41,7 +41,7 @@ def find_file(path: Path | str) -> Path:
 
 def _missing_file(path: Path) -> str:
     """Say what is missing, the file or a folder above it, and what there is instead."""
-    if path.is_symlink():
+    if os.path.islink(path):
         return f"this link leads to {os.readlink(path)!r}, which is not there; mend the link or give another file"
     folder = path.parent
     if not folder.is_dir():

@@ -42,7 +42,8 @@ def read_table(path: Path, context: TaskContext) -> tuple[Mapping[str, FileAnswe
     if len(rows) != len(context.example_ids):
         raise DataError(
             path,
-            f"{len(rows)} rows for {len(context.example_ids)} examples of the split; expected one row for each, also with --limit",
+            f"{len(rows)} rows for {len(context.example_ids)} examples of the split;"
+            " expected one row for each, also with --limit",
         )
     keys, outputs = [row[0] for _, row in rows], [TextAnswer(row[-1]) for _, row in rows]
     ids, warning = _order(path, keys, [number for number, _ in rows], context)

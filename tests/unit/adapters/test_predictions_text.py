@@ -58,7 +58,8 @@ def test_empty_lines_are_answers_and_warned_of(write, make_context):
         ("one\ntwo\n", ": 2 lines for 3 examples of the split; expected one line for each, also with --limit"),
         (
             "one\ntwo\nthree\n\n",
-            ": 4 lines for 3 examples of the split; expected one line for each, also with --limit; the last line is empty: remove it",
+            ": 4 lines for 3 examples of the split; expected one line for each, also with --limit;"
+            " the last line is empty: remove it",
         ),
         ("", ": the file is empty; expected text"),
         (
