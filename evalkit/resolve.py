@@ -75,7 +75,8 @@ def resolve_task(name: str, metrics: Sequence[str] = ()) -> TaskSpec:
         return task
     own = {metric.label: metric for metric in task.metrics}
     chosen = tuple(
-        own.get(metric) or configure(metric, {}, language=task.language, labels=task.labels) for metric in metrics
+        own.get(metric) or configure(metric, {}, language=task.language, labels=task.labels, kind=task.kind)
+        for metric in metrics
     )
     return replace(task, metrics=chosen)
 

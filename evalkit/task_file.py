@@ -150,7 +150,7 @@ def _metric(entry: object, task: TaskSpec) -> AnyMetric:
         )
     if name in METRICS:
         check_types(f"metric {name!r}: ", settings, METRICS[name])
-    return configure(name, settings, language=task.language, labels=task.labels)
+    return configure(name, settings, language=task.language, labels=task.labels, kind=task.kind)
 
 
 def _source(where: str, kind: type[T], table: object) -> T:

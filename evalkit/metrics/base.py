@@ -113,6 +113,8 @@ class Metric(ABC, Generic[P, R]):
 
     name: ClassVar[str]
     """The metric's name in tasks, records and `METRICS`."""
+    kinds: ClassVar[tuple[str, ...]]
+    """The task kinds whose predictions and references it takes."""
     higher_is_better: ClassVar[bool] = True
     range: ClassVar[tuple[float, float | None]] = (0.0, 1.0)
     """Lowest and highest possible value; None where there is no bound."""

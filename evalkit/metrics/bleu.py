@@ -33,6 +33,7 @@ class Bleu(Metric[str, str]):
     """
 
     name: ClassVar[str] = "bleu"
+    kinds: ClassVar[tuple[str, ...]] = ("mt", "summarization")
     range: ClassVar[tuple[float, float | None]] = (0.0, 100.0)
     scale: ClassVar[float] = 100.0
     reference: ClassVar[str] = "sacrebleu 2.6.0, metrics.BLEU"

@@ -29,6 +29,7 @@ class Chrf(Metric[str, str]):
     """
 
     name: ClassVar[str] = "chrf"
+    kinds: ClassVar[tuple[str, ...]] = ("mt", "summarization")
     range: ClassVar[tuple[float, float | None]] = (0.0, 100.0)
     scale: ClassVar[float] = 100.0
     reference: ClassVar[str] = "sacrebleu 2.6.0, metrics.CHRF"
@@ -169,6 +170,7 @@ class ChrfPlusPlus(Chrf):
     """
 
     name: ClassVar[str] = "chrf++"
+    kinds: ClassVar[tuple[str, ...]] = ("mt", "summarization")
 
     word_order: int = 2
     """Highest order of word n-grams."""

@@ -29,6 +29,7 @@ class Classification(Metric[str, str]):
     """
 
     name: ClassVar[str] = "classification"
+    kinds: ClassVar[tuple[str, ...]] = ("classification",)
     reference: ClassVar[str] = "scikit-learn 1.9.1"
 
     labels: tuple[str, ...] = ()

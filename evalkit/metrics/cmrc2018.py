@@ -31,6 +31,7 @@ class Cmrc2018(AnswerMetric):
     """
 
     name = "cmrc2018"
+    kinds = ("qa",)
     reference = "CMRC 2018 cmrc2018_evaluate.py v6 with nltk word_tokenize"
 
     @property

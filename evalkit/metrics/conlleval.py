@@ -23,6 +23,7 @@ class Conlleval(Metric[Sequence[str], Sequence[str]]):
     """
 
     name: ClassVar[str] = "conlleval"
+    kinds: ClassVar[tuple[str, ...]] = ("ner",)
     range: ClassVar[tuple[float, float | None]] = (0.0, 100.0)
     scale: ClassVar[float] = 100.0
     reference: ClassVar[str] = "conlleval.pl 2004-01-26"

@@ -32,6 +32,7 @@ class Cws(Metric[str, str]):
     """
 
     name: ClassVar[str] = "cws"
+    kinds: ClassVar[tuple[str, ...]] = ("cws",)
     reference: ClassVar[str] = "SIGHAN bakeoff 2005 score (variant sighan); character spans (variant span)"
 
     variant: str = "span"

@@ -35,6 +35,7 @@ class Drcd(AnswerMetric):
     """
 
     name = "drcd"
+    kinds = ("qa",)
     reference = "SQuAD evaluate-v1.1.py with the changes of DRCKnowledgeTeam/DRCD issue 6"
 
     def comparison(self) -> Compare:

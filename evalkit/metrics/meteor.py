@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from evalkit.errors import InvalidInputError, MissingResourceError, UnknownNameError
+from evalkit.languages import UNSPACED, language_code
 from evalkit.metrics.base import Metric, Ratio, Statistics, check_texts
 from evalkit.wordnet import VERSION as WORDNET_VERSION
 from evalkit.wordnet import installed_nltk, locate, nltk_release, synonyms
@@ -32,6 +33,7 @@ class Meteor(Metric[str, str]):
     """
 
     name = "meteor"
+    kinds = ("mt", "summarization")
     reference = "nltk.translate.meteor_score, WordNet 3.0"
 
     alpha: float = 0.9
@@ -44,6 +46,10 @@ class Meteor(Metric[str, str]):
     """``whitespace`` splits at whitespace only, so ``word,`` is not ``word``; ``nltk_word_tokenize`` splits marks off."""
     variant: str = "nltk"
     """Whose METEOR this is; ``nltk`` is the only one here."""
+    language: str | None = None
+    """Language of the texts, if known: languages without spaces between words are refused unless `segmented`."""
+    segmented: bool = False
+    """Whether predictions and references come with spaces between words, as another program put them there."""
 
     def __post_init__(self) -> None:
         for setting, value, highest in (("alpha", self.alpha, 1), ("gamma", self.gamma, 1), ("beta", self.beta, None)):
@@ -58,6 +64,15 @@ class Meteor(Metric[str, str]):
             )
         if self.variant not in VARIANTS:
             raise UnknownNameError("METEOR variant", str(self.variant), VARIANTS)
+        self._check_language()
+
+    def _check_language(self) -> None:
+        if self.language is None or self.segmented or language_code(self.language) not in UNSPACED:
+            return
+        raise InvalidInputError(
+            f"METEOR counts words between spaces, and language {self.language!r} has none; use a metric such as chrf, or put"
+            " spaces between the words of predictions and references and set segmented = true"
+        )
 
     @property
     def headline(self) -> tuple[str, ...]:

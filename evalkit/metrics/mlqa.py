@@ -49,6 +49,7 @@ class Mlqa(AnswerMetric):
     """
 
     name = "mlqa"
+    kinds = ("qa",)
     reference = "MLQA mlqa_evaluation_v1.py"
 
     lang: str

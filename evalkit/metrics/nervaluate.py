@@ -44,6 +44,7 @@ class Nervaluate(Metric[Sequence[Any], Sequence[Any]]):
     """
 
     name: ClassVar[str] = "nervaluate"
+    kinds: ClassVar[tuple[str, ...]] = ("ner",)
     reference: ClassVar[str] = "nervaluate 1.2.1"
 
     labels: tuple[str, ...] | None = None

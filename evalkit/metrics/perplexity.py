@@ -37,6 +37,7 @@ class Perplexity(Metric[LogProbabilities, str]):
     """
 
     name = "perplexity"
+    kinds = ("lm",)
     higher_is_better = False
     range = (0.0, None)
     reference = "lm-evaluation-harness 4e7e0d4"

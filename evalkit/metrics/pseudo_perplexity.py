@@ -31,6 +31,7 @@ class PseudoPerplexity(Metric[MaskedLogProbabilities, str]):
     """
 
     name = "pseudo_perplexity"
+    kinds = ("lm",)
     higher_is_better = False
     range = (0.0, None)
     reference = "awslabs/mlm-scoring a8fd29f (formulas)"

@@ -33,6 +33,7 @@ class Rouge(Metric[str, str]):
     """
 
     name = "rouge"
+    kinds = ("mt", "summarization")
     reference = f"rouge-score {_VERSION}"
 
     rouge_types: tuple[str, ...] = ("rouge1", "rouge2", "rougeL", "rougeLsum")

@@ -33,6 +33,7 @@ class Seqeval(Metric[Sequence[str], Sequence[str]]):
     """
 
     name: ClassVar[str] = "seqeval"
+    kinds: ClassVar[tuple[str, ...]] = ("ner",)
     reference: ClassVar[str] = "seqeval 1.2.2"
 
     mode: str = "default"

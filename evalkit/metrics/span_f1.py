@@ -32,6 +32,7 @@ class SpanF1(Metric[Sequence[Any], Sequence[Any]]):
     """
 
     name: ClassVar[str] = "span_f1"
+    kinds: ClassVar[tuple[str, ...]] = ("ner",)
     reference: ClassVar[str] = "set intersection; seqeval 1.2.2 for tags"
 
     labelled: bool = True

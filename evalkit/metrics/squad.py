@@ -59,6 +59,7 @@ class SquadV1(AnswerMetric):
     """
 
     name = "squad_v1"
+    kinds = ("qa",)
     reference = "SQuAD evaluate-v1.1.py"
 
     def comparison(self) -> Compare:
@@ -81,6 +82,7 @@ class SquadV2(AnswerMetric):
     """
 
     name = "squad_v2"
+    kinds = ("qa",)
     reference = "SQuAD evaluate-v2.0.py"
 
     no_answer_threshold: float = 1.0

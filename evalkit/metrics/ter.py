@@ -22,6 +22,7 @@ class Ter(Metric[str, str]):
     """
 
     name: ClassVar[str] = "ter"
+    kinds: ClassVar[tuple[str, ...]] = ("mt", "summarization")
     higher_is_better: ClassVar[bool] = False
     range: ClassVar[tuple[float, float | None]] = (0.0, None)
     scale: ClassVar[float] = 100.0
@@ -80,6 +81,19 @@ class Ter(Metric[str, str]):
     def signature(self, references: Sequence[Sequence[str]] | None = None) -> str:
         """Give sacrebleu's signature."""
         return sign(self._scorer(), references)
+
+    def warnings(self, predictions: Sequence[str], references: Sequence[Sequence[str]]) -> tuple[str, ...]:
+        """Say that Chinese or Japanese clauses count as one word each, where they do."""
+        from evalkit.metrics.letters import is_unsegmented
+
+        if self.normalized and self.asian_support:
+            return ()
+        if not is_unsegmented([*predictions, *(text for texts in references for text in texts)]):
+            return ()
+        return (
+            "ter: the texts are mostly Chinese or Japanese without spaces, and whole clauses count as one word; set"
+            " normalized = true and asian_support = true",
+        )
 
     def _scorer(self) -> Any:  # noqa: ANN401 - sacrebleu's scorers have no common type here
         from sacrebleu.metrics import TER

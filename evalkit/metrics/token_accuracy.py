@@ -20,6 +20,7 @@ class TokenAccuracy(Metric[Sequence[Hashable], Sequence[Hashable]]):
     """
 
     name: ClassVar[str] = "token_accuracy"
+    kinds: ClassVar[tuple[str, ...]] = ("ner",)
     reference: ClassVar[str] = "scikit-learn 1.9.1 accuracy_score"
 
     ignore: tuple[str | int, ...] = ()

@@ -96,6 +96,18 @@ CASES: dict[str, Case] = {
         lambda d: run("mini_cws", "baseline:copy", "--metrics", "blue"),
         "unknown metric 'blue'; did you mean 'bleu'?",
     ),
+    "a metric of another kind": (
+        lambda d: run("mini_cws", "baseline:copy", "--metrics", "rouge"),
+        "metric 'rouge' does not take tasks of kind 'cws'; metrics for them: cws",
+    ),
+    "a metric of another kind in a task file": (
+        lambda d: run(mt(d, task='metrics = ["squad_v1"]\n' + MT), "baseline:copy"),
+        "metric 'squad_v1' does not take tasks of kind 'mt'",
+    ),
+    "a language by its name": (
+        lambda d: run(mt(d, task=MT.replace('"en"', '"Chinese"')), "baseline:copy"),
+        "did you mean 'zh'?",
+    ),
     "no such model scheme": (
         lambda d: run("mini_cws", "prediction:x"),
         "unknown model scheme 'prediction'; did you mean 'predictions'?",
