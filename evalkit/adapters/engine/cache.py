@@ -6,10 +6,14 @@ heads, L length of the longest sequence in use.
 
 from __future__ import annotations
 
+import math
+import mmap
 from collections.abc import Sequence
 
 import torch
 from torch import Tensor
+
+_HUGE_PAGE = 1 << 21
 
 
 class SlotCache:
@@ -28,9 +32,7 @@ class SlotCache:
     def __init__(
         self, layers: int, slots: int, capacity: int, *, parts: int, heads: int, width: int, like: Tensor
     ) -> None:
-        # Zeros, not whatever memory holds: a masked key's weight is 0, but 0 times NaN is NaN.
-        shape = (parts, slots, heads, capacity, width)
-        self.buffers = [torch.zeros(shape, dtype=like.dtype, device=like.device) for _ in range(layers)]
+        self.buffers = [_zeros((parts, slots, heads, capacity, width), like) for _ in range(layers)]
         """One a layer, `(parts, S, G, C, W)`."""
         self.slots, self.capacity = slots, capacity
         self._lengths: list[int] = []
@@ -145,3 +147,21 @@ class SlotCache:
         scores = torch.baddbmm(bias, grouped, keys.transpose(1, 2), alpha=width**-0.5)
         weights = scores.softmax(-1, dtype=torch.float32).to(values.dtype)
         return torch.bmm(weights, values).view(used, -1)
+
+
+def _zeros(shape: tuple[int, ...], like: Tensor) -> Tensor:
+    """Allocate a buffer: zeros, for a masked key's weight is 0, but 0 times the NaN that memory may hold is NaN.
+
+    On Linux a large one lies on huge pages: every step writes one token into each slot and head, which are kilobytes apart,
+    and with small pages each of these writes is a miss in the processor's address tables.
+    """
+    size = math.prod(shape) * like.element_size()
+    advice = getattr(mmap, "MADV_HUGEPAGE", None)
+    if like.device.type != "cpu" or advice is None or size < _HUGE_PAGE:
+        return torch.zeros(shape, dtype=like.dtype, device=like.device)
+    try:
+        memory = mmap.mmap(-1, size)
+        memory.madvise(advice)
+    except OSError:  # not supported here, or not enough memory, which torch reports in its own words
+        return torch.zeros(shape, dtype=like.dtype)
+    return torch.frombuffer(memory, dtype=like.dtype).view(shape)
