@@ -7,7 +7,7 @@ error rather than an empty text.
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -61,20 +61,33 @@ def _fill(task: TaskSpec, which: str, **values: object) -> str:
 
     source: str = getattr(task, which)
     try:
-        return _template(source).render(**values)
-    except jinja2.TemplateError as error:
+        return _limited(_template(source), values)
+    except Exception as error:  # whatever an expression of a template may raise
+        reason = " ".join(str(error).split()) or "no reason given"
+        if not isinstance(error, jinja2.TemplateError | InvalidInputError):
+            reason = f"{type(error).__name__}: {reason}"
         known = ", ".join(sorted(values))
         raise InvalidInputError(
-            f"task {task.name!r}: {which} template {source!r} fails: {error}; it may use: {known}"
+            f"task {task.name!r}: {which} template {source!r:.200} fails: {reason:.300}; it may use: {known}"
         ) from error
+
+
+def _limited(template: jinja2.Template, values: Mapping[str, object]) -> str:
+    """Render piece by piece, so that an endless text is stopped before it fills the memory."""
+    from evalkit.sandbox import LARGEST_TEXT
+
+    limit = LARGEST_TEXT + sum(len(value) for value in values.values() if isinstance(value, str))
+    pieces, length = [], 0
+    for piece in template.generate(**values):
+        length += len(piece)
+        if length > limit:
+            raise InvalidInputError(f"its text is longer than {limit} characters; shorten it")
+        pieces.append(piece)
+    return "".join(pieces)
 
 
 @lru_cache(maxsize=256)
 def _template(source: str) -> jinja2.Template:
-    import jinja2
-    from jinja2.sandbox import ImmutableSandboxedEnvironment
+    from evalkit.sandbox import TemplateEnvironment
 
-    environment = ImmutableSandboxedEnvironment(
-        undefined=jinja2.StrictUndefined, autoescape=False, keep_trailing_newline=True
-    )
-    return environment.from_string(source)
+    return TemplateEnvironment().from_string(source)

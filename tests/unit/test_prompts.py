@@ -76,6 +76,64 @@ def test_a_template_that_fails_or_reaches_out_of_the_sandbox_is_one_clear_error(
     assert "it may use: references, source" in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("template", "message"),
+    [
+        ("{{ 1 / 0 }}", "ZeroDivisionError: division by zero"),
+        ("{{ source + 1 }}", "TypeError: can only concatenate str"),
+        ("{{ source.upper(1) }}", "TypeError: "),
+        ("{{ range(1000000000)|list }}", "the number 1e\\+09 is too large"),
+        ("{{ range(200000)|list }}", "OverflowError: Range too big"),
+        ("{{ 'a' * 10**12 }}", "a text or list of 1000000000000 items is too long"),
+        ("{{ 10**9 * ['a'] }}", "a text or list of 1000000000 items is too long"),
+        ("{{ 'a' * 2000000 }}", "its text is longer than 1000002 characters"),
+        ("{{ 9**(9**9) }}", "too large"),
+        ("{{ '%999999999d' % 1 }}", "not formatted by %"),
+        ("{{ '{:999999999}'.format(1) }}", "not formatted"),
+        ("{{ 'a'.ljust(10**9) }}", "the number 1e\\+09 is too large"),
+        ("{{ 'a'|center(10**9) }}", "the number 1e\\+09 is too large"),
+        ("{{ '%999999999d'|format(1) }}", "No filter named 'format'"),
+        ("{% set n = namespace(x='ab') %}{% for i in range(60) %}{% set n.x = n.x ~ n.x %}{% endfor %}", "too long"),
+        ("{% set n = namespace(x='ab') %}{% for i in range(60) %}{% set n.x = n.x + n.x %}{% endfor %}", "too long"),
+        (
+            "{% set n = namespace(x='aa') %}{% for i in range(60) %}{% set n.x = n.x|replace('a','aa') %}{% endfor %}",
+            "too",
+        ),
+        (
+            "{% set n = namespace(x='a') %}{% for i in range(60) %}{% set n.x = [n.x, n.x]|join %}{% endfor %}",
+            "too long",
+        ),
+        ("{% for i in range(100000) %}{{ source * 100 }}{% endfor %}", "its text is longer than 1000002 characters"),
+        ("{% include 'x' %}", "no loader"),
+        ("{% import 'os' as os %}", "no loader"),
+        ("{% macro again() %}{{ again() }}{% endmacro %}{{ again() }}", "RecursionError: "),
+        ("{{ " + "(" * 3000 + ")" * 3000 + " }}", "RecursionError: |too many"),
+        ("{{ lipsum(9) }}", "'lipsum' is undefined"),
+    ],
+)
+def test_whatever_a_template_does_wrong_is_one_line_that_names_it(template, message):
+    with pytest.raises(InvalidInputError, match=message) as caught:
+        render(task(prompt=template), pairs(1)[0])
+    assert "\n" not in str(caught.value)
+    assert "task 'toy': prompt template" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("template", "expected"),
+    [
+        ("{{ source ~ '/' ~ 7 ~ '/' ~ references[0] }}", "源0/7/text 0"),
+        ("{{ ['a', source]|join(', ') }}", "a, 源0"),
+        ("{{ references|join('|') }}{{ ', '.join(['x', 'y']) }}", "text 0x, y"),
+        ("{{ source|replace('源', 's') }}{{ source.replace('0', '1') }}", "s0源1"),
+        ("{{ 7 % 4 }}{{ 2 ** 10 }}{{ 'ab' * 2 }}{{ 1 + 2 }}", "31024abab3"),
+        ("{{ 'x'|center(3) }}{{ 'ab\nc'|indent(2) }}{{ source.ljust(4) }}|", " x ab\n  c源0  |"),
+        ("{% for pair in [1, 2, 3]|batch(2) %}{{ pair }}{% endfor %}", "[1, 2][3]"),
+    ],
+)
+def test_what_templates_need_still_works(template, expected):
+    assert render(task(prompt=template, instruction=" "), pairs(1)[0]).endswith(expected)
+
+
 def test_text_of_the_data_is_not_run_as_a_template():
     row = Example(id="1", inputs={"source": "{{ 7 * 7 }} {% for x in y %}"}, references=("x",))
     assert "{{ 7 * 7 }} {% for x in y %}" in render(task(), row)

@@ -1,0 +1,151 @@
+"""The environment that templates of task files run in: no files, no attributes of Python, no texts without bound.
+
+Jinja's sandbox keeps a template away from everything but its values; what it does not bound is memory, which one
+multiplication can fill. So everything that makes a text longer than its parts is checked before the text is made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sized
+from typing import Any
+
+import jinja2
+from jinja2 import nodes
+from jinja2.exceptions import SecurityError
+from jinja2.runtime import Context
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+from jinja2.visitor import NodeTransformer
+
+LARGEST_TEXT = 1_000_000
+"""Characters that a template may add to its values, and the largest number that may be a width or a count."""
+_LARGEST_POWER_BITS = 10_000
+_WIDTH_FILTERS = ("batch", "center", "indent", "slice", "truncate", "wordwrap")
+
+
+class TemplateEnvironment(ImmutableSandboxedEnvironment):
+    """Jinja's immutable sandbox with strict names and bounded texts, without a loader."""
+
+    intercepted_binops = frozenset({"+", "*", "**", "%"})
+
+    def __init__(self) -> None:
+        super().__init__(undefined=jinja2.StrictUndefined, autoescape=False, keep_trailing_newline=True)
+        del self.globals["lipsum"], self.filters["format"]
+        for name in _WIDTH_FILTERS:
+            self.filters[name] = _with_checked_numbers(self.filters[name])
+        self.filters["replace"] = _replaced
+        self.filters["join"] = _with_checked_parts(self.filters["join"])
+
+    def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:  # noqa: ANN401
+        """Compute an operation whose result cannot be much larger than its operands.
+
+        Raises:
+            SecurityError: It would be.
+        """
+        if operator == "**":
+            _check_power(left, right)
+        elif operator == "%" and isinstance(left, str):
+            raise SecurityError("texts are not formatted by % here; use ~ or |join")
+        elif operator == "+" and isinstance(left, Sized) and isinstance(right, Sized):
+            _check_length(len(left) + len(right))
+        elif operator == "*":
+            _check_product(left, right)
+        return super().call_binop(context, operator, left, right)
+
+    def call(__self, __context: Context, __obj: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+        """Call what is safe to call; numbers that could be widths are bounded, and so are texts that are put together.
+
+        Raises:
+            SecurityError: It is not safe.
+        """
+        _check_numbers((*args, *kwargs.values()))
+        owner, name = getattr(__obj, "__self__", None), getattr(__obj, "__name__", "")
+        if isinstance(owner, str) and name == "join" and args:
+            args = (_checked_list(args[0], len(owner)), *args[1:])
+        if isinstance(owner, str) and name == "replace":
+            return _replaced(owner, *args, **kwargs)
+        return super().call(__context, __obj, *args, **kwargs)
+
+    def wrap_str_format(self, value: Any) -> Callable[..., str] | None:  # noqa: ANN401
+        """Refuse `str.format`, whose widths no check of ours sees; other values pass.
+
+        Raises:
+            SecurityError: The value is such a method.
+        """
+        if super().wrap_str_format(value) is not None:
+            raise SecurityError("texts are not formatted here; use ~ or |join")
+        return None
+
+    def _parse(self, source: str, name: str | None, filename: str | None) -> nodes.Template:
+        tree: nodes.Template = _JoinInsteadOfConcat().visit(super()._parse(source, name, filename))
+        return tree
+
+
+class _JoinInsteadOfConcat(NodeTransformer):
+    """Makes ``a ~ b`` the filter `join`, whose length is checked."""
+
+    def visit_Concat(self, node: nodes.Concat) -> nodes.Node:
+        self.generic_visit(node)
+        listed = nodes.List(node.nodes, lineno=node.lineno)
+        joined = nodes.Filter(listed, "join", [], [], None, None, lineno=node.lineno)
+        assert node.environment is not None
+        return joined.set_environment(node.environment)
+
+
+def _replaced(text: str, old: str, new: str, count: int = -1) -> str:
+    found = str(text).count(old) if count < 0 else min(count, str(text).count(old))
+    _check_length(len(text) + found * (len(new) - len(old)))
+    return str(text).replace(old, new, count)
+
+
+def _with_checked_numbers(apply: Callable[..., Any]) -> Callable[..., Any]:
+    def checked(*arguments: Any, **named: Any) -> Any:  # noqa: ANN401
+        _check_numbers((*arguments, *named.values()))
+        return apply(*arguments, **named)
+
+    return _marked_like(apply, checked)
+
+
+def _with_checked_parts(apply: Callable[..., Any]) -> Callable[..., Any]:
+    def checked(evaluation: Any, parts: Iterable[Any], d: str = "", attribute: Any = None) -> Any:  # noqa: ANN401
+        return apply(evaluation, _checked_list(parts, len(str(d))), d, attribute)
+
+    return _marked_like(apply, checked)
+
+
+def _marked_like(original: Callable[..., Any], wrapper: Callable[..., Any]) -> Callable[..., Any]:
+    """Keep the mark by which Jinja knows what to pass first."""
+    mark = getattr(original, "jinja_pass_arg", None)
+    if mark is not None:
+        wrapper.jinja_pass_arg = mark  # type: ignore[attr-defined]
+    return wrapper
+
+
+def _checked_list(parts: Iterable[Any], separator: int) -> list[Any]:
+    found, length = [], 0
+    for part in parts:
+        length += separator + (len(part) if isinstance(part, str) else 1)
+        _check_length(length)
+        found.append(part)
+    return found
+
+
+def _check_numbers(values: Iterable[object]) -> None:
+    for value in values:
+        if isinstance(value, int | float) and abs(value) > LARGEST_TEXT:
+            raise SecurityError(f"the number {value:.6g} is too large; expected at most {LARGEST_TEXT}")
+
+
+def _check_product(left: object, right: object) -> None:
+    for repeated, count in ((left, right), (right, left)):
+        if isinstance(repeated, Sized) and isinstance(count, int):
+            _check_length(len(repeated) * count)
+
+
+def _check_power(base: object, exponent: object) -> None:
+    if isinstance(base, int) and isinstance(exponent, int) and base.bit_length() * abs(exponent) > _LARGEST_POWER_BITS:
+        raise SecurityError(f"the power of {exponent} is too large")
+
+
+def _check_length(length: int) -> None:
+    if length > 10 * LARGEST_TEXT:
+        raise SecurityError(f"a text or list of {length} items is too long; expected at most {10 * LARGEST_TEXT}")
