@@ -25,6 +25,7 @@ from evalkit.requests import RollingRequest, RollingResponse
 from evalkit_models.bert_heads import BertForMaskedLm
 
 _CHUNK_LOGITS = 1 << 22
+_GAPS_AT_ONCE = 1 << 15
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,16 +67,18 @@ class GapScorer:
     def answer(self, requests: Sequence[RollingRequest]) -> Iterator[RollingResponse]:
         """Sum the log-probabilities of the tokens of every request, in order; special tokens are not counted."""
         texts = self._tokenizer.ids_of_each([request.text for request in requests])
-        gaps = [list(self._gaps(ids)) for ids in texts]
 
         def respond() -> Iterator[RollingResponse]:
-            stream = read_each([gap for text in gaps for gap in text], self._budget, self._read)
-            for request, text in zip(requests, gaps, strict=True):
-                yield RollingResponse(
-                    example_id=request.example_id,
-                    logprob_nats=math.fsum(islice(stream, len(text))),
-                    token_count=len(text),
-                )
+            named = zip(requests, texts, strict=True)
+            for portion in _portions(texts):
+                gaps = [gap for ids in portion for gap in self._gaps(ids)]
+                stream = read_each(gaps, self._budget, self._read)
+                for request, ids in islice(named, len(portion)):
+                    yield RollingResponse(
+                        example_id=request.example_id,
+                        logprob_nats=math.fsum(islice(stream, len(ids))),
+                        token_count=len(ids),
+                    )
 
         return respond()
 
@@ -102,3 +105,17 @@ class GapScorer:
     def _hide(self, gap: Gap) -> Passage:
         ids = (*gap.ids[: gap.place], self._mask_id, *gap.ids[gap.place + 1 :])
         return Passage(ids, (gap.place,))
+
+
+def _portions(texts: Sequence[list[int]]) -> Iterator[list[list[int]]]:
+    """Cut texts into runs, so that not all tokens of a corpus have a gap in memory; a long text stands alone."""
+    portion: list[list[int]] = []
+    count = 0
+    for ids in texts:
+        if portion and count + len(ids) > _GAPS_AT_ONCE:
+            yield portion
+            portion, count = [], 0
+        portion.append(ids)
+        count += len(ids)
+    if portion:
+        yield portion

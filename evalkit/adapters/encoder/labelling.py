@@ -32,6 +32,8 @@ class _Fitted:
     """Their wanted tokens are the first ones of the words, in order."""
     unread: int = 0
     """Words at the end that were cut off."""
+    is_cut: bool = False
+    """Whether tokens were cut off, be it of the last word only."""
     error: str | None = None
 
 
@@ -84,7 +86,7 @@ class Labeller:
                     continue
                 tags = [self._labels[index] for found in islice(stream, len(fit.passages)) for index in found]
                 tags += [self._outside()] * fit.unread if fit.unread else []
-                yield LabelResponse(example_id=request.example_id, labels=tuple(tags), truncated=fit.unread > 0)
+                yield LabelResponse(example_id=request.example_id, labels=tuple(tags), truncated=fit.is_cut)
 
         return respond()
 
@@ -123,7 +125,7 @@ class Labeller:
             for window, share in zip(windows, share_out(read, windows), strict=True)
             if share
         )
-        return _Fitted(passages, unread=len(firsts) - len(read))
+        return _Fitted(passages, unread=len(firsts) - len(read), is_cut=length < len(encoded.ids))
 
     def _outside(self) -> str:
         """Name the tag of words that were cut off."""

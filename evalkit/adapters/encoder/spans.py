@@ -131,7 +131,7 @@ class SpanFinder:
     @torch.inference_mode()
     def _read(self, passages: list[Passage]) -> list[Tensor]:
         ends = self._model.head(self._stack.read(passages))  # two of (M,)
-        both = torch.stack(ends).double().cpu()
+        both = torch.stack(ends).cpu().double()
         return list(torch.split(both, [len(passage.wanted) for passage in passages], dim=1))
 
     def _respond(self, request: SpanRequest, fit: _Fitted, logits: Sequence[Tensor]) -> SpanResponse:

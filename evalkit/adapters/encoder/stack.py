@@ -31,7 +31,7 @@ class BertStack:
         config = bert.config
         self.max_length = config.max_length
         self.device = bert.tokens.weight.device
-        self._heads, self._offset = config.heads, config.position_offset
+        self._heads, self._offset, self._has_segments = config.heads, config.position_offset, config.segments > 1
         self._bert = bert
         self._blocks = [_FastBlock(block) for block in bert.blocks if isinstance(block, BertBlock)]
 
@@ -55,7 +55,7 @@ class BertStack:
         ids = self._tensor(chain.from_iterable(passage.ids for passage in passages))
         positions = self._tensor(chain.from_iterable(map(range, lengths))) + self._offset
         segments = torch.zeros_like(ids)
-        if any(passage.second_from is not None for passage in passages):
+        if self._has_segments and any(passage.second_from is not None for passage in passages):
             segments = self._tensor(chain.from_iterable(map(_segments, passages)))
         bert = self._bert
         embedded: Tensor = bert.norm(bert.tokens(ids) + bert.positions(positions) + bert.segments(segments))

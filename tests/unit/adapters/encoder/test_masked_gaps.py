@@ -73,6 +73,17 @@ def test_a_roberta_counts_positions_from_its_offset_and_has_one_segment(make_ada
     assert answer.logprob_nats == pytest.approx(naive_sum(model, wordpiece, "老人 桥"), abs=1e-4)
 
 
+def test_a_corpus_is_answered_in_portions_with_the_same_values(make_adapter, wordpiece, write_text, monkeypatch):
+    texts = [write_text(words, words) for words in (2, 30, 1, 3, 1)] + ["", "桥"]
+    expected = roll(make_adapter("masked_lm", wordpiece), *texts)
+    monkeypatch.setattr("evalkit.adapters.encoder.gaps._GAPS_AT_ONCE", 8)
+    answers = roll(make_adapter("masked_lm", wordpiece), *texts)
+    assert [answer.example_id for answer in answers] == [answer.example_id for answer in expected]
+    for got, wanted in zip(answers, expected, strict=True):
+        assert got.token_count == wanted.token_count
+        assert got.logprob_nats == pytest.approx(wanted.logprob_nats, abs=1e-5)
+
+
 def test_a_tokenizer_without_mask_token_is_refused(make_adapter, write_text):
     t5 = train_wordpiece([write_text(20)], 460, family="t5")
     with pytest.raises(InvalidInputError, match="no mask token"):

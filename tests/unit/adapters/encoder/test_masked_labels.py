@@ -11,6 +11,7 @@ from evalkit.requests import LabelRequest
 
 TAGS = ("O", "B-PER", "I-PER", "B-LOC", "I-LOC")
 LONGEST = 24
+LONG_WORD = "tedramlo" * 12
 
 
 def label(adapter, *sentences, labels=TAGS):
@@ -80,7 +81,8 @@ def test_a_long_sentence_is_read_through_windows_as_in_a_plain_loop(
 
 
 def test_a_word_longer_than_the_model_gets_its_tag_and_so_do_its_neighbours(make_adapter, wordpiece):
-    [answer] = label(make_adapter("labels", wordpiece, on_overflow="window"), ["桥", "harbour" * 20, "tide"])
+    assert len(wordpiece.ids(LONG_WORD)) > 2 * LONGEST
+    [answer] = label(make_adapter("labels", wordpiece, on_overflow="window"), ["桥", LONG_WORD, "tide"])
     assert len(answer.labels) == 3
 
 
@@ -92,6 +94,12 @@ def test_truncation_keeps_the_beginning_and_leaves_the_rest_outside(make_adapter
     ids = [wordpiece.cls_id, *encoded.ids[: LONGEST - 2], wordpiece.sep_id]
     read = tags_of(make_pair("labels")[0], ids, [encoded.word_of_token.index(word) + 1 for word in kept])
     assert answer.labels == (*read, *["O"] * (len(words) - len(kept)))
+    assert answer.truncated
+
+
+def test_a_last_word_of_which_only_the_end_is_cut_off_keeps_its_tag_and_that_is_said(make_adapter, wordpiece):
+    [answer] = label(make_adapter("labels", wordpiece, on_overflow="truncate"), [LONG_WORD])
+    assert len(answer.labels) == 1
     assert answer.truncated
 
 

@@ -107,12 +107,15 @@ def test_answers_are_those_of_transformers_logits(make_adapter, make_pair, wordp
     assert (answer.text, answer.start) == (("", None) if expected[2] > 0.5 else expected[:2])
 
 
-def test_a_long_context_is_searched_through_windows_as_in_a_plain_loop(make_adapter, make_pair, wordpiece, write_text):
-    adapter = make_adapter("spans", wordpiece, on_overflow="window", max_answer_tokens=4)
-    for seed in range(12):
+@pytest.mark.parametrize("longest", [4, 15, 40])
+def test_a_long_context_is_searched_through_windows_as_in_a_plain_loop(
+    make_adapter, make_pair, wordpiece, write_text, longest
+):
+    adapter = make_adapter("spans", wordpiece, on_overflow="window", max_answer_tokens=longest)
+    for seed in range(6):
         context = write_text(45, seed)
         assert len(wordpiece.ids(context)) > 2 * LONGEST
-        text, start, chance = naive_answer(make_pair("spans")[1], wordpiece, "桥?", context, 4)
+        text, start, chance = naive_answer(make_pair("spans")[1], wordpiece, "桥?", context, longest)
         [forced] = find(adapter, ("桥?", context), allows_no_answer=False)
         assert (forced.text, forced.start, forced.truncated) == (text, start, False)
         [answer] = find(adapter, ("桥?", context))
