@@ -45,6 +45,14 @@ PROMPTED: frozenset[str] = frozenset({GenerateRequest.kind, ScoreRequest.kind})
 """Request kinds that show a prompt."""
 
 
+class NotKeptError(InvalidInputError):
+    """A run was scored but could not be kept; the record is there, so that its values can still be shown."""
+
+    def __init__(self, problem: str, record: RunRecord) -> None:
+        super().__init__(problem)
+        self.record = record
+
+
 @dataclass(frozen=True, slots=True)
 class Answered:
     """One example with what was asked, what came back, and what was read from it."""
@@ -91,6 +99,7 @@ def run(
 
     Raises:
         EvalkitError: Something cannot be used; nothing was kept.
+        NotKeptError: The run could not be kept; its values are in the error's record.
     """
     started, clock = datetime.now(UTC), time.perf_counter()
     examples = select(data.examples, spec)
@@ -121,7 +130,10 @@ def run(
         environment=provenance.describe_environment(),
         warnings=tuple(dict.fromkeys([*warnings, *concerns])),
     )
-    store.keep(record, samples(answered, measured))
+    try:
+        store.keep(record, samples(answered, measured))
+    except EvalkitError as error:
+        raise NotKeptError(str(error), record) from error
     return record
 
 

@@ -53,8 +53,11 @@ def check_metrics(folder: str, as_json: bool) -> int:
     """Run conformance cases; exit code 1 if one fails."""
     from evalkit.conformance import check_case, read_folder, shipped_folder
     from evalkit.conformance.check import FAILED, PASSED, SKIPPED
+    from evalkit.errors import InvalidInputError
     from evalkit.progress import show_progress
 
+    if not folder:
+        raise InvalidInputError("--metrics names an empty folder; expected a folder of conformance files, or no value")
     cases = read_folder(shipped_folder() if folder == SHIPPED else Path(folder))
     outcomes = [check_case(case) for case in show_progress(cases, len(cases), "conformance cases")]
     counts = {status: sum(outcome.status == status for outcome in outcomes) for status in (PASSED, FAILED, SKIPPED)}

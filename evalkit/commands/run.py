@@ -81,7 +81,11 @@ class RunOptions:
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of shots and resampling.")
 @click.option("--confidence", type=float, default=0.95, show_default=True, help="Level of the intervals.")
 @click.option(
-    "--resamples", type=click.IntRange(min=0), default=1000, show_default=True, help="Bootstrap resamples; 0 for none."
+    "--resamples",
+    type=click.IntRange(min=0, max=1_000_000),
+    default=1000,
+    show_default=True,
+    help="Bootstrap resamples; 0 for none.",
 )
 @click.option("--out", default="runs", show_default=True, metavar="DIR|URL", help="Where run folders are kept.")
 @click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda, cuda:N or mps; neural models only.")
@@ -111,12 +115,16 @@ def command(as_json: bool, **flags: object) -> int:
       evalkit run --task mini_mt_en_zh --model baseline:copy --model baseline:tfidf
       evalkit run --task wmt22_en_zh --model predictions:system.zh.gz --data-dir data
     """
+    from evalkit.runner import NotKeptError
+
     options = RunOptions(**flags)  # type: ignore[arg-type]
     records, failures = run_all(options)
+    # What was scored but could not be kept is still shown; its error says that it was not kept.
+    shown = [*records, *(error.record for error in failures if isinstance(error, NotKeptError))]
     if as_json:
-        click.echo(json.dumps({"runs": [asdict(record) for record in records]}, ensure_ascii=False, allow_nan=False))
-    elif records:
-        click.echo(results_table(records))
+        click.echo(json.dumps({"runs": [asdict(record) for record in shown]}, ensure_ascii=False, allow_nan=False))
+    elif shown:
+        click.echo(results_table(shown))
     if not failures:
         return 0
     *others, last = failures
@@ -283,6 +291,8 @@ def format_value(value: float | None, scale: float) -> str:
     """A value as the field prints it: two decimals in percent, four as a fraction; a dash where undefined."""
     if value is None:
         return "-"
+    if abs(value) >= 1e6:
+        return f"{value:.4g}"
     return f"{value:.2f}" if scale == 100 or value >= 10 else f"{value:.4f}"
 
 

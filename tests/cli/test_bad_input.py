@@ -296,6 +296,7 @@ def test_a_full_disk_gets_one_line_and_leaves_no_half_written_run(evalkit, tmp_p
     outcome = evalkit("run", "--task", "mini_cws", "--limit", "5", "--model", "baseline:copy")
     assert outcome.code == 2
     assert "No space left on device" in outcome.err
+    assert "cws f1" in outcome.out
     assert len(outcome.err.strip().splitlines()) == 1
     assert list((tmp_path / "runs").iterdir()) == []
 

@@ -211,6 +211,7 @@ def test_a_value_that_is_missing_fails(evalkit, tmp_path):
         (41.2345, 100, "41.23"),
         (100.00000000000004, 100, "100.00"),
         (22.71, 1, "22.71"),
+        (1.30418e52, 1, "1.304e+52"),
     ],
 )
 def test_values_are_printed_as_the_field_prints_them(value, scale, text):
