@@ -19,7 +19,7 @@ _NAMES: Mapping[object, str] = {
     float: "a finite number",
     type(None): "nothing",
 }
-_LISTS = (tuple, frozenset)
+_LISTS = (list, tuple, frozenset)
 
 
 @functools.lru_cache(maxsize=128)

@@ -13,9 +13,12 @@ from typing import Any
 from evalkit.conformance.case import Case
 from evalkit.conformance.evaluators import EVALUATORS
 from evalkit.data.text import open_text
-from evalkit.errors import DataError, InvalidInputError, MissingResourceError, UnknownNameError
+from evalkit.errors import DataError, EvalkitError, InvalidInputError, MissingResourceError, UnknownNameError
+from evalkit.value_types import check_types, shown
 
 PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
+_REFUSALS = ("ValueError", "TypeError")
+"""What an error case may expect."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +42,7 @@ def read_folder(folder: Path) -> list[Case]:
     """Read the cases of every ``*.jsonl`` file of a folder, files in alphabetical order.
 
     Raises:
-        InvalidInputError: The folder is not there or holds no such file.
+        InvalidInputError: The folder is not there, or holds no such file or no case.
         DataError: A file is not in the conformance format.
     """
     if not folder.is_dir():
@@ -47,14 +50,17 @@ def read_folder(folder: Path) -> list[Case]:
     paths = sorted(folder.glob("*.jsonl"))
     if not paths:
         raise InvalidInputError(f"{folder} holds no *.jsonl file; expected conformance files, see docs/conformance.md")
-    return [case for path in paths for case in read_cases(path)]
+    cases = [case for path in paths for case in read_cases(path)]
+    if not cases:
+        raise InvalidInputError(f"{folder} holds no case in its {len(paths)} *.jsonl files; expected one a line")
+    return cases
 
 
 def read_cases(path: Path) -> Iterator[Case]:
     """Read the cases of one file.
 
     Raises:
-        DataError: A line is not JSON, or its fields are not those of a case.
+        DataError: A line is not JSON, or its fields are not those of a case or have another type.
     """
     known = [field.name for field in fields(Case)]
     for number, line in open_text(path):
@@ -62,28 +68,52 @@ def read_cases(path: Path) -> Iterator[Case]:
             continue
         try:
             row = json.loads(line)
+        except RecursionError as error:
+            raise DataError(path, "JSON that is nested too deeply; expected a case", number) from error
         except ValueError as error:
             raise DataError(path, f"not JSON: {error}", number) from error
         if not isinstance(row, dict) or set(row) != set(known):
             found = sorted(row) if isinstance(row, dict) else type(row).__name__
             raise DataError(path, f"found {found}; expected an object with the fields {known}", number)
-        if row["metric"] not in EVALUATORS:
-            raise DataError(path, str(UnknownNameError("metric", str(row["metric"]), EVALUATORS)), number)
+        try:
+            _check_case_fields(row)
+        except InvalidInputError as error:
+            raise DataError(path, str(error), number) from error
         yield Case(**{**row, "tags": tuple(row["tags"])})
 
 
+def _check_case_fields(row: Mapping[str, Any]) -> None:
+    check_types("", row, Case)
+    if row["metric"] not in EVALUATORS:
+        raise UnknownNameError("metric", row["metric"], EVALUATORS)
+    if row["tolerance"] < 0:
+        raise InvalidInputError(f"tolerance is {row['tolerance']}; expected a number from 0")
+    expected = row["expected"]
+    if not expected:
+        raise InvalidInputError('expected is {}; expected named values, or {"error": "ValueError"}')
+    if "error" in expected and (len(expected) > 1 or expected["error"] not in _REFUSALS):
+        raise InvalidInputError(
+            f"expected is {shown(expected)}; an error stands alone and is one of {', '.join(_REFUSALS)}"
+        )
+
+
 def check_case(case: Case) -> Outcome:
-    """Compute one case and compare it with the reference values."""
+    """Compute one case and compare it with the reference values.
+
+    Only evalkit's own errors are the refusal that an error case expects: any other exception is a mistake, in the case or in
+    the metric, and fails the case.
+    """
     wanted_error = case.expected.get("error")
     try:
         got = EVALUATORS[case.metric](case)
     except MissingResourceError as error:
         return Outcome(case.id, case.metric, SKIPPED, str(error))
-    except (ValueError, TypeError) as error:
+    except Exception as error:  # whatever a metric raises on inputs of any shape
         kinds = {kind.__name__ for kind in type(error).__mro__}
-        if wanted_error in kinds:
+        if isinstance(error, EvalkitError) and wanted_error in kinds:
             return Outcome(case.id, case.metric, PASSED)
-        return Outcome(case.id, case.metric, FAILED, f"raised {type(error).__name__}: {error}")
+        reason = " ".join(str(error).split())
+        return Outcome(case.id, case.metric, FAILED, f"raised {type(error).__name__}: {reason:.300}")
     if wanted_error is not None:
         return Outcome(case.id, case.metric, FAILED, f"gave values where {wanted_error} was expected")
     problems = list(differences(got, case.expected, case.tolerance, case))
