@@ -224,6 +224,7 @@ def _examples(task: TaskSpec, opened: OpenedRows) -> Iterator[Example]:
         place = _Place(number, located.path, located.line)
         try:
             example = kind.example(located.row, _example_id(located, number))
+            kind.check(task, example)
         except InvalidInputError as error:
             problem = str(error) if place.line is not None else f"row {number}: {error}"
             raise DataError(place.path, problem, place.line) from error

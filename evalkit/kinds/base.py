@@ -37,6 +37,14 @@ class Kind(ABC):
             InvalidInputError: A field has the wrong form; says which, and what was expected.
         """
 
+    def check(self, task: TaskSpec, example: Example) -> None:
+        """Refuse an example that does not go with the task; most kinds take whatever `example` made.
+
+        Raises:
+            InvalidInputError: Says what does not go together, and what to do.
+        """
+        return None
+
     @abstractmethod
     def request(self, task: TaskSpec, example: Example, request_kind: str, prompt: str) -> Request:
         """Ask for the example's answer by a request of the given kind.

@@ -37,6 +37,15 @@ class TextClassification(Kind):
             inputs["text_pair"] = text_field(row, "text_pair")
         return Example(id=example_id, inputs=inputs, references=(text_field(row, "label"),), cluster=cluster_field(row))
 
+    def check(self, task: TaskSpec, example: Example) -> None:
+        """Refuse a gold class outside the task's classes: metrics would count it for none of them."""
+        label = example.references[0]
+        if task.labels and label not in task.labels:
+            raise InvalidInputError(
+                f"label {label!r} is none of the task's labels {', '.join(map(repr, task.labels))}; add it to labels, or"
+                " mend the row"
+            )
+
     def request(
         self, task: TaskSpec, example: Example, request_kind: str, prompt: str
     ) -> ClassifyRequest | ScoreRequest | GenerateRequest:

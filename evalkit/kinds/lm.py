@@ -44,3 +44,7 @@ class LanguageModelling(Kind):
     def default_prompt(self, task: TaskSpec) -> str:
         """The text itself."""
         return "{{ text }}"
+
+    def default_answer(self, task: TaskSpec) -> str:
+        """Nothing: the prompt is the whole text already."""
+        return ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -21,6 +22,10 @@ from evalkit.requests import (
 from evalkit.spec import Row, TaskSpec
 
 _NO_ENTITIES = "none"
+_NO_ENTITIES_ZH = "无"
+_SEPARATORS = re.compile("[;；\n]")
+_COLON = re.compile("[:：]")
+_FULL_STOPS = ".。"
 
 
 class NamedEntityRecognition(Kind):
@@ -38,6 +43,8 @@ class NamedEntityRecognition(Kind):
         tokens, tags = texts_field(row, "tokens"), texts_field(row, "tags")
         if len(tokens) != len(tags):
             raise InvalidInputError(f"{len(tokens)} tokens but {len(tags)} tags; expected one tag for each token")
+        for tag in tags:
+            _check_tag(tag)
         return Example(id=example_id, inputs={"tokens": tokens}, references=(tags,), cluster=cluster_field(row))
 
     def request(
@@ -76,6 +83,12 @@ class NamedEntityRecognition(Kind):
 
     def default_instruction(self, task: TaskSpec) -> str:
         """Say which entities to look for, and how to write them."""
+        if task.language == "zh":
+            types = f"（类型：{'、'.join(task.labels)}）" if task.labels else ""
+            return (
+                f"请按出现顺序列出句子中的命名实体{types}，写成“类型：实体”的形式，用分号“；”隔开；"
+                f"如果没有命名实体，请写“{_NO_ENTITIES_ZH}”。"
+            )
         types = f" of the types {', '.join(task.labels)}" if task.labels else ""
         return (
             f"List the named entities{types} in order, as TYPE: words, separated by semicolons;"
@@ -86,12 +99,15 @@ class NamedEntityRecognition(Kind):
         """The sentence as text, and its entities as they are written in a shot."""
         tokens = example.inputs["tokens"]
         joiner = "" if task.language in UNSEGMENTED else " "
-        found = (f"{label}: {joiner.join(tokens[start:end])}" for start, end, label in spans(example.references[0]))
+        colon, semicolon, none = ("：", "；", _NO_ENTITIES_ZH) if task.language == "zh" else (": ", "; ", _NO_ENTITIES)
+        found = (
+            f"{label}{colon}{joiner.join(tokens[start:end])}" for start, end, label in spans(example.references[0])
+        )
         return {
             **example.inputs,
             "references": example.references,
             "text": joiner.join(tokens),
-            "entities": "; ".join(found) or _NO_ENTITIES,
+            "entities": semicolon.join(found) or none,
         }
 
 
@@ -111,25 +127,43 @@ def tags_from_text(tokens: Sequence[str], text: str) -> tuple[str, ...]:
     """Find entities written as ``TYPE: words; TYPE: words`` in a sentence.
 
     Each mention takes the first place, from left to right, where its characters (spaces aside) are those of whole free
-    tokens; mentions that the sentence does not have are dropped, as an entity that is not there cannot be located.
+    tokens; mentions that the sentence does not have are dropped, as an entity that is not there cannot be located. Chinese
+    colons and semicolons do as well. A full stop right behind a mention is part of it only where the sentence has no
+    mention without it.
 
     >>> tags_from_text(["Ann", "met", "Bo", "Li"], "PER: Ann; PER: Bo Li; LOC: Rome")
     ('B-PER', 'O', 'B-PER', 'I-PER')
     """
     tags = ["O"] * len(tokens)
-    for part in text.strip().split(";"):
-        label, colon, mention = part.partition(":")
-        wanted = "".join(mention.split())
-        if not colon or not wanted:
-            continue
-        place = _find(tokens, tags, wanted)
-        if place is not None:
+    for part in _SEPARATORS.split(text.strip()):
+        label, *rest = _COLON.split(part, maxsplit=1)
+        places = (_find(tokens, tags, "".join(mention.split())) for mention in _spellings("".join(rest)))
+        place = next(filter(None, places), None)
+        if place is not None and label.strip():
             start, end = place
             tags[start:end] = [f"B-{label.strip()}", *[f"I-{label.strip()}"] * (end - start - 1)]
     return tuple(tags)
 
 
+def _spellings(mention: str) -> tuple[str, str]:
+    """What a mention may be in the sentence, the likelier first: a full stop after a space is a token of its own."""
+    whole = mention.strip()
+    bare = whole.rstrip(_FULL_STOPS)
+    return (whole, bare) if bare.endswith(" ") else (bare, whole)
+
+
+def _check_tag(tag: str) -> None:
+    prefix, dash, label = tag.partition("-")
+    if tag != "O" and not (prefix in ("B", "I") and dash and label):
+        raise InvalidInputError(
+            f"tag {tag!r} is not of scheme IOB2; expected O, B-TYPE or I-TYPE, or the scheme of the data, such as"
+            ' options = { scheme = "IOBES" }'
+        )
+
+
 def _find(tokens: Sequence[str], tags: Sequence[str], wanted: str) -> tuple[int, int] | None:
+    if not wanted:
+        return None
     for start in range(len(tokens)):
         spelt = ""
         for end in range(start, len(tokens)):

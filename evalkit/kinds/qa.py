@@ -51,6 +51,13 @@ class QuestionAnswering(Kind):
             cluster=cluster_field(row),
         )
 
+    def check(self, task: TaskSpec, example: Example) -> None:
+        """Refuse a question without answers in a task that does not say that it has such questions."""
+        if not example.references and not has_unanswerable(task):
+            raise InvalidInputError(
+                "the question has no answer; expected at least one, or a task whose [options] say unanswerable = true"
+            )
+
     def request(
         self, task: TaskSpec, example: Example, request_kind: str, prompt: str
     ) -> SpanRequest | GenerateRequest:

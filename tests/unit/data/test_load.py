@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from evalkit.data.load import lexicon, load, open_rows, training
-from evalkit.errors import UnknownNameError
+from evalkit.errors import DataError, UnknownNameError
 from evalkit.spec import Files, Generated, Hub, TaskSpec
 
 
@@ -263,3 +263,9 @@ def test_the_module_that_lists_formats_loads_nothing_heavy():
     root = Path(__file__).resolve().parents[3]
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=root)
     assert done.stdout == "[]\n"
+
+
+def test_an_example_that_does_not_go_with_the_task_is_refused_with_its_line(write, tmp_path):
+    write("test.jsonl", '{"text": "fine", "label": "a"}\n{"text": "odd", "label": "z"}\n')
+    with pytest.raises(DataError, match=r"test\.jsonl:2: label 'z' is none of the task's labels 'a', 'b'"):
+        load(task("classification", files=files(), labels=("a", "b")), "test", tmp_path)

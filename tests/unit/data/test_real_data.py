@@ -35,6 +35,7 @@ def task(kind, format_name, *paths, fields=None, split="test", lexicon=None, **o
         paper="none",
         licence="none",
         files=files,
+        options={"unanswerable": True} if kind == "qa" else {},
     )
 
 

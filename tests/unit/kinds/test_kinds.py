@@ -1,5 +1,7 @@
 """Rows to examples, responses to predictions."""
 
+import re
+
 import pytest
 
 from evalkit.errors import InvalidInputError
@@ -105,6 +107,14 @@ def test_a_row_without_a_required_field_is_refused_by_name(kind, missing):
         ("mt", {"source": "a", "references": {"en": "b", "zh": "c"}}, "is an object with the keys 'en', 'zh'"),
         ("ner", {"tokens": "a b", "tags": "B-PER O"}, "field 'tokens' is the text 'a b'; expected a list of texts"),
         ("ner", {"tokens": ["a", "b"], "tags": "B-PER O"}, "field 'tags' is the text"),
+        *[
+            (
+                "ner",
+                {"tokens": ["a", "b"], "tags": ["O", tag]},
+                f"tag '{tag}' is not of scheme IOB2; .* scheme = \"IOBES\"",
+            )
+            for tag in ("S-PER", "U-PER", "E-PER", "whatever", "PER", "B", "B-", "I-", "", "o", "b-PER")
+        ],
         ("cws", {"words": "我 爱"}, "field 'words' is the text"),
         ("lm", {"text": ""}, "is empty"),
     ],
@@ -131,6 +141,14 @@ def test_a_response_of_the_wrong_kind_is_refused(kind):
         ("PER: Ann; ORG: Ann", ["B-PER", "O", "O", "O", "O"]),
         ("PER: An", ["O"] * 5),
         ("just prose without any type", ["O"] * 5),
+        ("PER：Ann；PER：Bo Li。", ["B-PER", "O", "B-PER", "I-PER", "O"]),
+        ("PER: Ann; PER: Bo Li.", ["B-PER", "O", "B-PER", "I-PER", "O"]),
+        ("PER: Ann\nPER: Bo Li . ", ["B-PER", "O", "B-PER", "I-PER", "I-PER"]),
+        ("none.", ["O"] * 5),
+        (": Ann", ["O"] * 5),
+        ("无。", ["O"] * 5),
+        ("PER: .", ["O", "O", "O", "O", "B-PER"]),
+        ("PER: 。", ["O"] * 5),
     ],
 )
 def test_generated_entities_are_found_in_the_sentence(text, expected):
@@ -141,8 +159,43 @@ def test_entities_written_into_a_shot_are_read_back_as_the_same_tags():
     row = KINDS["ner"].example({"tokens": list("张伟在北京"), "tags": ["B-PER", "I-PER", "O", "B-LOC", "I-LOC"]}, "1")
     shown = KINDS["ner"].template_values(task("ner", language="zh"), row)
     assert shown["text"] == "张伟在北京"
-    assert shown["entities"] == "PER: 张伟; LOC: 北京"
+    assert shown["entities"] == "PER：张伟；LOC：北京"
     assert tags_from_text(row.inputs["tokens"], shown["entities"]) == row.references[0]
+
+
+def test_a_mention_that_ends_in_a_full_stop_keeps_it():
+    assert tags_from_text(["Acme", "Inc.", "grew", "."], "ORG: Acme Inc.") == ("B-ORG", "I-ORG", "O", "O")
+    assert tags_from_text(["Acme", "Inc.", "grew", "."], "ORG: Acme Inc..") == ("O",) * 4
+    assert tags_from_text(["Acme", "Inc", "."], "ORG: Acme Inc .") == ("B-ORG", "I-ORG", "I-ORG")
+    assert tags_from_text(["Acme", "Inc", "."], "ORG: Acme Inc.") == ("B-ORG", "I-ORG", "O")
+
+
+def test_chinese_entities_are_asked_for_in_chinese():
+    spec = task("ner", language="zh", labels=("PER", "LOC"))
+    assert spec.instruction.startswith("请按出现顺序列出句子中的命名实体（类型：PER、LOC），")
+    assert not re.search("[a-z]", spec.instruction)
+    nothing = KINDS["ner"].example({"tokens": ["好"], "tags": ["O"]}, "1")
+    assert KINDS["ner"].template_values(spec, nothing)["entities"] == "无"
+
+
+def test_a_language_model_is_shown_a_text_once():
+    spec = task("lm")
+    assert (spec.prompt, spec.answer) == ("{{ text }}", "")
+
+
+def test_a_gold_class_outside_the_labels_is_refused():
+    kind, row = KINDS["classification"], example("classification")
+    with pytest.raises(InvalidInputError, match="label 'good' is none of the task's labels 'a', 'b'; add it to labels"):
+        kind.check(task("classification", labels=("a", "b")), row)
+    kind.check(task("classification", labels=("good", "bad")), row)
+    kind.check(task("classification"), row)
+
+
+def test_a_question_without_answers_needs_a_task_that_allows_it():
+    kind, row = KINDS["qa"], KINDS["qa"].example(QA | {"answers": []}, "1")
+    with pytest.raises(InvalidInputError, match=r"no answer; .* \[options\] say unanswerable = true"):
+        kind.check(task("qa"), row)
+    kind.check(task("qa", options={"unanswerable": True}), row)
 
 
 def test_spans_of_iob2_tags_end_where_type_or_prefix_says():
