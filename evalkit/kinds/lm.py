@@ -39,7 +39,7 @@ class LanguageModelling(Kind):
 
     def default_metrics(self, task: TaskSpec) -> tuple[AnyMetric, ...]:
         """Perplexity in all units; bits per byte is comparable across tokenizers and leads."""
-        return (Perplexity(),)
+        return (Perplexity(language=task.language),)
 
     def default_prompt(self, task: TaskSpec) -> str:
         """The text itself."""

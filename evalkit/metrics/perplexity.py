@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from evalkit.errors import InvalidInputError, InvalidTypeError, UnknownNameError
+from evalkit.languages import UNSPACED, language_code
 from evalkit.metrics.base import Metric, Ratio, Statistics, check_corpus, weights
 from evalkit.requests import RollingResponse
 
@@ -20,6 +21,7 @@ LogProbabilities: TypeAlias = Sequence[float] | RollingResponse
 
 _COLUMNS = ("nll_nats", "tokens", "words", "characters", "bytes", "sequence_perplexity", "sequences")
 _HEADLINE = ("token_perplexity", "word_perplexity", "byte_perplexity", "bits_per_byte")
+_HEADLINE_UNSPACED = ("token_perplexity", "byte_perplexity", "bits_per_byte", "bits_per_char")
 _VALUES = (*_HEADLINE, "bits_per_char", "mean_sequence_perplexity")
 _WHITESPACE = re.compile(r"\s+")
 
@@ -44,15 +46,21 @@ class Perplexity(Metric[LogProbabilities, str]):
 
     main: str = "bits_per_byte"
     """Which of the values tables and gates show first; changes no value."""
+    language: str | None = None
+    """Language of the texts, if known: tables show no word perplexity of those without spaces; changes no value."""
 
     def __post_init__(self) -> None:
         if self.main not in _VALUES:
             raise UnknownNameError("perplexity value", self.main, _VALUES)
+        if self.language is not None:
+            language_code(self.language)
 
     @property
     def headline(self) -> tuple[str, ...]:
-        """The main value, then the perplexities and bits per byte."""
-        return (self.main, *(name for name in _HEADLINE if name != self.main))
+        """The main value, then perplexities and bits, by words only where spaces separate them."""
+        is_unspaced = self.language is not None and language_code(self.language) in UNSPACED
+        shown = _HEADLINE_UNSPACED if is_unspaced else _HEADLINE
+        return (self.main, *(name for name in shown if name != self.main))
 
     def statistics(self, predictions: Sequence[LogProbabilities], references: Sequence[Sequence[str]]) -> Statistics:
         """Sum the log-probabilities and count the units of each text.

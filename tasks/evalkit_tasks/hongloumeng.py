@@ -30,5 +30,5 @@ TASK = TaskSpec(
         splits={"train": _FILE, "test": _FILE},
         options={"unit": "block", "lines": 25, "split_in_order": True, "split_shares": {"train": 0.9, "test": 0.1}},
     ),
-    metrics=(Perplexity(main="bits_per_char"),),
+    metrics=(Perplexity(main="bits_per_char", language="zh"),),
 )

@@ -144,3 +144,17 @@ def test_unknown_main_value_names_the_nearest():
 def test_unusable_input_is_refused(predictions, references, error, words):
     with pytest.raises(error, match=words):
         Perplexity().statistics(predictions, references)
+
+
+@pytest.mark.parametrize("language", ["zh", "zh-Hant", "ja", "th"])
+def test_texts_without_spaces_have_no_word_perplexity_in_the_headline_but_among_the_values(language):
+    metric = Perplexity(language=language)
+    assert metric.headline == ("bits_per_byte", "token_perplexity", "byte_perplexity", "bits_per_char")
+    statistics = metric.statistics([[-1.0, -2.0]], [["灯亮了"]])
+    found = metric.score(statistics.total(), statistics.columns)
+    assert set(found) == set(values([[-1.0, -2.0]], [["灯亮了"]]))
+    assert metric.signature() == Perplexity().signature()
+    assert Perplexity(language=language, main="word_perplexity").headline[0] == "word_perplexity"
+    assert Perplexity(language="ko").headline == Perplexity().headline
+    with pytest.raises(InvalidInputError, match="no code"):
+        Perplexity(language="Chinese")
