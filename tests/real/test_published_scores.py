@@ -22,6 +22,11 @@ def values(outcome) -> dict[tuple[str, str], float]:
     return {(value["metric"], value["name"]): value["value"] for value in record["metrics"]}
 
 
+def run(evalkit, data_dir: Path, task, model: str, *flags):
+    """Run one model on one task over the published data."""
+    return evalkit("run", "--task", task, "--model", model, "--data-dir", data_dir, *flags, "--json")
+
+
 @pytest.fixture(scope="session")
 def expected(data_dir: Path) -> dict:
     return json.loads((data_dir / "expected_scores.json").read_text(encoding="utf-8"))
@@ -55,20 +60,7 @@ def test_wmt22_scores_equal_the_published_rows(evalkit, data_dir, tmp_path, wmt2
     output = data_dir / "mt" / "wmt22" / "en-zh" / f"generaltest2022.en-zh.hyp.{system}.zh.gz"
     for references, row in (("A", "A"), ("B", "B")):
         task = wmt22_task(tmp_path, data_dir, references)
-        found = values(
-            evalkit(
-                "run",
-                "--task",
-                task,
-                "--model",
-                f"predictions:{output}",
-                "--data-dir",
-                data_dir,
-                "--resamples",
-                0,
-                "--json",
-            )
-        )
+        found = values(run(evalkit, data_dir, task, f"predictions:{output}", "--resamples", 0))
         assert found["bleu", "bleu"] == pytest.approx(wmt22_rows[system, f"bleu-{row}"], abs=1e-6)
         assert found["chrf", "chrf"] == pytest.approx(wmt22_rows[system, f"chrf-{row}"], abs=1e-6)
 
@@ -76,20 +68,7 @@ def test_wmt22_scores_equal_the_published_rows(evalkit, data_dir, tmp_path, wmt2
 @pytest.mark.parametrize("system", WMT22_SYSTEMS)
 def test_the_named_wmt22_task_scores_both_references_as_published(evalkit, data_dir, wmt22_rows, system):
     output = data_dir / "mt" / "wmt22" / "en-zh" / f"generaltest2022.en-zh.hyp.{system}.zh.gz"
-    found = values(
-        evalkit(
-            "run",
-            "--task",
-            "wmt22_en_zh",
-            "--model",
-            f"predictions:{output}",
-            "--data-dir",
-            data_dir,
-            "--resamples",
-            100,
-            "--json",
-        )
-    )
+    found = values(run(evalkit, data_dir, "wmt22_en_zh", f"predictions:{output}", "--resamples", 100))
     assert found["bleu", "bleu"] == pytest.approx(wmt22_rows[system, "bleu-all"], abs=1e-6)
     assert found["chrf", "chrf"] == pytest.approx(wmt22_rows[system, "chrf-all"], abs=1e-6)
 
@@ -98,20 +77,7 @@ def test_wmt17_scores_equal_sacrebleu(evalkit, data_dir, expected):
     computed = expected["mt/wmt17_en_de"]["computed"]
     for system in (name for name in computed if name.startswith("newstest")):
         output = data_dir / "mt" / "wmt17_en_de" / f"{system}.txt.gz"
-        found = values(
-            evalkit(
-                "run",
-                "--task",
-                "wmt17_en_de",
-                "--model",
-                f"predictions:{output}",
-                "--data-dir",
-                data_dir,
-                "--resamples",
-                0,
-                "--json",
-            )
-        )
+        found = values(run(evalkit, data_dir, "wmt17_en_de", f"predictions:{output}", "--resamples", 0))
         _, bleu, chrf, chrf_plus_plus = computed[system]
         assert found["bleu", "bleu"] == pytest.approx(bleu, abs=1e-9)
         assert found["chrf", "chrf"] == pytest.approx(chrf, abs=1e-9)
@@ -121,20 +87,7 @@ def test_wmt17_scores_equal_sacrebleu(evalkit, data_dir, expected):
 @pytest.mark.parametrize("system", ["arcada", "drexel_cci", "spinningbytes"])
 def test_wnut17_submissions_score_the_published_entity_f1(evalkit, data_dir, expected, system):
     output = data_dir / "ner" / "wnut17" / "submissions" / f"{system}.txt"
-    found = values(
-        evalkit(
-            "run",
-            "--task",
-            "wnut17",
-            "--model",
-            f"predictions:{output}",
-            "--data-dir",
-            data_dir,
-            "--resamples",
-            0,
-            "--json",
-        )
-    )
+    found = values(run(evalkit, data_dir, "wnut17", f"predictions:{output}", "--resamples", 0))
     precision, recall, f1, strict = expected["ner/wnut17/submissions"]["computed"][system]
     assert 100 * found["seqeval", "precision"] == pytest.approx(precision, abs=0.01)
     assert 100 * found["seqeval", "recall"] == pytest.approx(recall, abs=0.01)
@@ -144,7 +97,7 @@ def test_wnut17_submissions_score_the_published_entity_f1(evalkit, data_dir, exp
 
 def test_squad_v1_predictions_score_the_official_values(evalkit, data_dir, expected):
     output = data_dir / "qa" / "squad" / "predictions" / "v1.1_logistic_regression.json.gz"
-    outcome = evalkit("run", "--task", "squad", "--model", f"predictions:{output}", "--data-dir", data_dir, "--json")
+    outcome = run(evalkit, data_dir, "squad", f"predictions:{output}")
     found = values(outcome)
     official = expected["qa/squad"]["computed"]["v1.1_logistic_regression"]
     assert found["squad_v1", "exact_match"] == pytest.approx(official["exact"], abs=1e-4)
@@ -157,7 +110,7 @@ def test_squad_v1_predictions_score_the_official_values(evalkit, data_dir, expec
 
 def test_squad_v2_predictions_score_the_official_values(evalkit, data_dir, expected):
     output = data_dir / "qa" / "squad" / "predictions" / "v2.0_bidaf_sa_elmo.json.gz"
-    outcome = evalkit("run", "--task", "squad_v2", "--model", f"predictions:{output}", "--data-dir", data_dir, "--json")
+    outcome = run(evalkit, data_dir, "squad_v2", f"predictions:{output}")
     found = values(outcome)
     official = expected["qa/squad"]["computed"]["v2.0_bidaf_sa_elmo"]
     assert found["squad_v2", "exact_match"] == pytest.approx(official["exact"], abs=1e-4)
@@ -170,20 +123,7 @@ def test_squad_v2_predictions_score_the_official_values(evalkit, data_dir, expec
 @pytest.mark.parametrize("system", ["test_fmm", "test_chars"])
 def test_segmenter_outputs_score_as_the_official_script_and_by_spans(evalkit, data_dir, expected, system):
     output = data_dir / "cws" / "gsdsimp_seg" / "outputs" / f"{system}.utf8"
-    found = values(
-        evalkit(
-            "run",
-            "--task",
-            "cws_gsdsimp",
-            "--model",
-            f"predictions:{output}",
-            "--data-dir",
-            data_dir,
-            "--resamples",
-            0,
-            "--json",
-        )
-    )
+    found = values(run(evalkit, data_dir, "cws_gsdsimp", f"predictions:{output}", "--resamples", 0))
     computed = expected["cws/gsdsimp_seg"]
     official = computed["computed"][system]
     names = ("recall", "precision", "f1", "oov_rate", "oov_recall", "iv_recall")
@@ -195,20 +135,7 @@ def test_segmenter_outputs_score_as_the_official_script_and_by_spans(evalkit, da
 
 
 def test_forward_maximum_matching_makes_the_published_output_again(evalkit, data_dir, expected):
-    found = values(
-        evalkit(
-            "run",
-            "--task",
-            "cws_gsdsimp",
-            "--model",
-            "baseline:max-match",
-            "--data-dir",
-            data_dir,
-            "--resamples",
-            0,
-            "--json",
-        )
-    )
+    found = values(run(evalkit, data_dir, "cws_gsdsimp", "baseline:max-match", "--resamples", 0))
     assert found["cws", "f1"] == pytest.approx(
         expected["cws/gsdsimp_seg"]["computed_by_word_spans"]["test_fmm"][5], abs=1e-7
     )
@@ -217,20 +144,7 @@ def test_forward_maximum_matching_makes_the_published_output_again(evalkit, data
 @pytest.mark.parametrize("system", ["tgen", "tuda"])
 def test_e2e_systems_score_the_published_bleu(evalkit, data_dir, expected, system):
     output = data_dir / "nlg" / "e2e" / "system_outputs" / f"{system}.tsv"
-    found = values(
-        evalkit(
-            "run",
-            "--task",
-            "e2e_nlg",
-            "--model",
-            f"predictions:{output}",
-            "--data-dir",
-            data_dir,
-            "--resamples",
-            0,
-            "--json",
-        )
-    )
+    found = values(run(evalkit, data_dir, "e2e_nlg", f"predictions:{output}", "--resamples", 0))
     assert found["bleu", "bleu"] == pytest.approx(expected["nlg/e2e"]["computed"][system], abs=1e-9)
 
 
@@ -239,9 +153,7 @@ def test_xsum_summaries_score_the_published_rouge_line_by_line_and_in_the_mean(e
     rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     output = tmp_path / "summaries.txt"
     output.write_text("".join(row["summary"] + "\n" for row in rows), encoding="utf-8")
-    outcome = evalkit(
-        "run", "--task", "xsum_hallucination", "--model", f"predictions:{output}", "--data-dir", data_dir, "--json"
-    )
+    outcome = run(evalkit, data_dir, "xsum_hallucination", f"predictions:{output}")
     found = values(outcome)
     (record,) = outcome.json["runs"]
     columns = record["statistics"]["rouge"]["columns"]
@@ -257,7 +169,7 @@ def test_xsum_summaries_score_the_published_rouge_line_by_line_and_in_the_mean(e
 
 def test_every_number_of_a_real_run_has_an_interval_around_it(evalkit, data_dir):
     output = data_dir / "qa" / "squad" / "predictions" / "v1.1_logistic_regression.json.gz"
-    outcome = evalkit("run", "--task", "squad", "--model", f"predictions:{output}", "--data-dir", data_dir, "--json")
+    outcome = run(evalkit, data_dir, "squad", f"predictions:{output}")
     for value in outcome.json["runs"][0]["metrics"]:
         assert value["low"] < value["value"] < value["high"]
         assert 0 < value["stderr"] < value["high"] - value["low"]
@@ -268,20 +180,6 @@ def test_a_gzipped_and_a_plain_file_of_predictions_score_the_same(evalkit, data_
     plain = tmp_path / "plain.txt"
     plain.write_bytes(gzip.decompress(packed.read_bytes()))
     scores = [
-        values(
-            evalkit(
-                "run",
-                "--task",
-                "wmt17_en_de",
-                "--model",
-                f"predictions:{path}",
-                "--data-dir",
-                data_dir,
-                "--limit",
-                300,
-                "--json",
-            )
-        )
-        for path in (packed, plain)
+        values(run(evalkit, data_dir, "wmt17_en_de", f"predictions:{path}", "--limit", 300)) for path in (packed, plain)
     ]
     assert scores[0] == scores[1]
