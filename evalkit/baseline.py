@@ -272,5 +272,5 @@ def _check_schema(document: Mapping[str, Any], path: Path) -> None:
         writer = f", written by evalkit {document['evalkit']}" if document.get("evalkit") else ""
         raise InvalidInputError(
             f"{path}: baseline of schema {version}{writer}; this evalkit reads up to schema {SCHEMA_VERSION}:"
-            " install a newer one"
+            " install that version or a newer one"
         )

@@ -125,7 +125,7 @@ def judge(
         allowed: Kinds of difference between the runs that are accepted.
 
     Raises:
-        InvalidInputError: There is nothing to check.
+        InvalidInputError: There is nothing to check, or a run is named twice.
     """
     before, after = _by_task(baselines), _by_task(candidates)
     checks = policy.checks or tuple(Check(task=task) for task in before)
@@ -150,7 +150,10 @@ def judge(
 def _by_task(runs: Sequence[LoadedRun]) -> dict[str, list[LoadedRun]]:
     grouped: dict[str, list[LoadedRun]] = {}
     for run in runs:
-        grouped.setdefault(run.task, []).append(run)
+        members = grouped.setdefault(run.task, [])
+        if any(run.record.id == member.record.id for member in members):
+            raise InvalidInputError(f"run {run.record.id!r} is named twice; expected each run of a recipe once")
+        members.append(run)
     return grouped
 
 

@@ -11,7 +11,7 @@ from evalkit.loaded import LoadedRun, load_run, run_folders
 
 
 def find_runs(names: Sequence[str], baselines: str) -> list[LoadedRun]:
-    """Read every run that the names mean, each once.
+    """Read every run that the names mean, in their order.
 
     Args:
         names: Run folders, folders of run folders, or names of baselines, with or without ``baseline:`` before them.
@@ -22,7 +22,6 @@ def find_runs(names: Sequence[str], baselines: str) -> list[LoadedRun]:
     """
     store = BaselineStore(baselines)
     found: list[LoadedRun] = []
-    seen: set[str] = set()
     for name in names:
         baseline = name.removeprefix(SCHEME)
         if name.startswith(SCHEME) or (is_name(name) and not Path(name).exists()):
@@ -30,10 +29,7 @@ def find_runs(names: Sequence[str], baselines: str) -> list[LoadedRun]:
                 raise InvalidInputError(_unknown(name, store))
             found += store.load(baseline)
             continue
-        for folder in run_folders(name):
-            if folder not in seen:
-                seen.add(folder)
-                found.append(load_run(folder))
+        found += map(load_run, run_folders(name))
     return found
 
 

@@ -113,8 +113,10 @@ class RunRecord:
             document = json.loads(text)
             version = document["schema_version"]
             if version > SCHEMA_VERSION:
+                writer = document.get("environment", {}).get("evalkit", "a newer version")
                 raise InvalidInputError(
-                    f"run record of schema {version}; this evalkit reads up to {SCHEMA_VERSION}: install a newer one"
+                    f"run record of schema {version}, written by evalkit {writer}; this evalkit reads up to schema"
+                    f" {SCHEMA_VERSION}: install that version or a newer one"
                 )
             document["metrics"] = tuple(MetricValue(**value) for value in document["metrics"])
             document["statistics"] = {label: _statistics(stored) for label, stored in document["statistics"].items()}

@@ -1,6 +1,7 @@
 """Comparing runs: what is checked first, what is computed, and that nothing depends on the order of things."""
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -213,6 +214,14 @@ def test_runs_of_different_tasks_are_no_pair(tmp_path):
         compare_runs([one, other], (), QUICK)
 
 
+EDITS = {
+    "prompts": ('"prompt_digest":"p0"', '"prompt_digest":"q0"'),
+    "truncated": ('"truncated":false', '"truncated":true'),
+    "unscored": (r'"statistics":\{.*\}\}', '"statistics":null}'),
+}
+"""What to change in the first sample for a kind of difference."""
+
+
 @pytest.mark.parametrize(
     ("kind", "changes"),
     [
@@ -222,16 +231,19 @@ def test_runs_of_different_tasks_are_no_pair(tmp_path):
         ("incomplete", {"changes": {"status": "interrupted"}}),
         ("incomplete", {"changes": {"counts": {"examples": 70}}}),
         ("examples", {"ids": [f"n{place:04}" for place in range(60)]}),
-        ("prompts", {"ids": None}),
+        ("prompts", {}),
+        ("truncated", {}),
+        ("unscored", {}),
     ],
 )
 def test_what_differs_is_named_and_may_be_allowed(tmp_path, kind, changes):
     references = [[line] for line in sentences(60, 0)]
     first = load_run(keep_run(tmp_path, Chrf(), [row[0] for row in references], references, name="A"))
     folder = keep_run(tmp_path, Chrf(), [row[0] for row in references], references, name="B", **changes)
-    if kind == "prompts":
+    if kind in EDITS:
         path = Path(folder) / "samples.jsonl"
-        path.write_text(path.read_text().replace('"prompt_digest":"p7"', '"prompt_digest":"q7"'))
+        first_line, rest = path.read_text().split("\n", 1)
+        path.write_text(re.sub(*EDITS[kind], first_line) + "\n" + rest)
     second = load_run(folder)
     found = mismatches(first, second)
     assert kind in {one.kind for one in found}

@@ -2,7 +2,10 @@
 
 import itertools
 import json
+import subprocess
+import sys
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,6 +20,7 @@ from evalkit.policy import Check, Policy
 from evalkit.requests import RollingResponse
 from tests.stored import keep_run
 
+ROOT = Path(__file__).resolve().parents[2]
 REFERENCES = [["right"]] * 400
 EM = Check(task="toy", metric="squad_v1", value="exact_match", margin=2.0)
 
@@ -252,3 +256,18 @@ def test_equal_calls_give_equal_bytes(answers):
         return result_text(result), result_markdown(result), json.dumps(result_json(result))
 
     assert written() == written()
+
+
+def test_a_run_that_is_named_twice_is_refused(answers):
+    candidate = answers(300, "c")
+    with pytest.raises(InvalidInputError, match="'c' is named twice"):
+        judge([answers(300, "b")], [candidate, candidate], policy())
+
+
+def test_gate_and_compare_load_no_model_and_no_data_library():
+    modules = "commands.gate, commands.compare, gate_text, comparison_text, junit, gate_plan".split(", ")
+    code = f"import sys, {', '.join(f'evalkit.{name}' for name in modules)}"
+    heavy = ("torch", "datasets", "pandas", "scipy", "sklearn", "sacrebleu", "nltk", "rich", "jinja2", "fsspec")
+    program = f"{code}\nprint([name for name in {heavy!r} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert done.stdout.strip() == "[]"
