@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -17,6 +19,9 @@ from evalkit.errors import MissingResourceError
 from evalkit.spec import Hub
 
 _BATCH = 1000
+_PATIENCE_S = 5.0
+"""How long the hub may take to answer before it counts as out of reach."""
+_LOGGERS = ("datasets", "huggingface_hub", "httpx", "httpx2", "urllib3", "fsspec")
 _COMMIT = re.compile("[0-9a-f]{40}")
 _FIRST_WITHOUT_CODE = (2, 20)
 """Older versions of `datasets` run a data set's own code without being asked to."""
@@ -40,7 +45,8 @@ def pinned(hub: Hub, otherwise: str = "") -> Hub:
     from huggingface_hub import HfApi
 
     try:
-        commit = HfApi().dataset_info(hub.name, revision=hub.revision or None).sha
+        with _quiet():
+            commit = HfApi().dataset_info(hub.name, revision=hub.revision or None, timeout=_PATIENCE_S).sha
     except Exception as error:  # whatever client and server may raise
         raise _unavailable(hub, error, otherwise) from error
     return replace(hub, revision=commit or hub.revision)
@@ -84,24 +90,82 @@ def _client(hub: Hub, otherwise: str) -> Any:  # noqa: ANN401
 def _load(hub: Hub, split: str, otherwise: str) -> Any:  # noqa: ANN401
     datasets = _client(hub, otherwise)
     wanted = hub.splits[split]
+    with _quiet():
+        unreached = None if os.path.isdir(hub.name) else _out_of_reach(hub)
+        try:
+            with _offline() if unreached else nullcontext():
+                data = datasets.load_dataset(hub.name, hub.config, revision=hub.revision or None, split=wanted)
+        except Exception as error:  # whatever client, server and file system may raise
+            if unreached:
+                raise _unavailable(hub, unreached, otherwise, "check the network") from error
+            raise _unavailable(hub, error, otherwise) from error
+    if unreached and not _is_of(hub.revision, data):
+        advice = "check the network: the copy on this machine is of another revision"
+        raise _unavailable(hub, unreached, otherwise, advice)
+    return data
+
+
+def _out_of_reach(hub: Hub) -> Exception | None:
+    """Ask the hub once, since its clients would ask again and again for half a minute; gives why there is no answer."""
+    from huggingface_hub import HfApi
+
     try:
-        return datasets.load_dataset(hub.name, hub.config, revision=hub.revision or None, split=wanted)
-    except Exception as error:  # whatever client, server and file system may raise
-        raise _unavailable(hub, error, otherwise) from error
+        HfApi().dataset_info(hub.name, revision=hub.revision or None, timeout=_PATIENCE_S)
+    except Exception as error:  # whatever the client may raise
+        # An answer that refuses is an answer; loading will say what it means.
+        return error if getattr(error, "response", None) is None else None
+    return None
 
 
-def _unavailable(hub: Hub, error: Exception, otherwise: str) -> MissingResourceError:
+def _is_of(revision: str, data: Any) -> bool:  # noqa: ANN401
+    """Whether data from the cache is of a commit: without the hub, `datasets` takes any copy that it finds."""
+    files = [str(file["filename"]) for file in data.cache_files]
+    return not _COMMIT.fullmatch(revision) or all(revision in file for file in files)
+
+
+@contextmanager
+def _offline() -> Iterator[None]:
+    """Let the clients look only at this machine."""
+    import datasets
+    from huggingface_hub import constants
+
+    before = constants.HF_HUB_OFFLINE, datasets.config.HF_HUB_OFFLINE
+    constants.HF_HUB_OFFLINE = datasets.config.HF_HUB_OFFLINE = True
+    try:
+        yield
+    finally:
+        constants.HF_HUB_OFFLINE, datasets.config.HF_HUB_OFFLINE = before
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep the clients' notes from standard error; what goes wrong is told in one line."""
+    loggers = [logging.getLogger(name) for name in _LOGGERS]
+    before = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        for logger, level in zip(loggers, before, strict=True):
+            logger.setLevel(level)
+
+
+def _unavailable(hub: Hub, error: Exception, otherwise: str, advice: str | None = None) -> MissingResourceError:
     reason = " ".join(str(error).split()) or type(error).__name__
-    lowered = f"{type(error).__name__} {reason}".lower()
-    if "gated dataset" in lowered or "gatedrepo" in lowered:
-        advice = "accept its terms on the hub and log in with: hf auth login"
-    elif "scripts are no longer supported" in lowered or "trust_remote_code" in lowered:
-        advice = "it can only be loaded by running its code, which evalkit does not do"
-    elif isinstance(error, ConnectionError) or "offline" in lowered or "connect" in lowered:
-        advice = "check the network"
-    else:
-        advice = "check name, configuration, split and revision"
+    advice = advice or _advice(error, f"{type(error).__name__} {reason}".lower())
     return MissingResourceError(f"data set {hub.name!r} cannot be loaded: {reason:.200}; {advice}{otherwise}")
+
+
+def _advice(error: Exception, lowered: str) -> str:
+    """What to do about an error, by its type and name and text in lower case."""
+    if "gated dataset" in lowered or "gatedrepo" in lowered:
+        return "accept its terms on the hub and log in with: hf auth login"
+    if "scripts are no longer supported" in lowered or "trust_remote_code" in lowered:
+        return "it can only be loaded by running its code, which evalkit does not do"
+    if isinstance(error, ConnectionError) or any(word in lowered for word in ("offline", "connect", "timeout")):
+        return "check the network"
+    return "check name, configuration, split and revision"
 
 
 def _records(data: Any, name: str) -> Iterator[Located]:  # noqa: ANN401

@@ -1,4 +1,5 @@
 import json
+import logging
 import sys
 from types import SimpleNamespace
 
@@ -23,6 +24,12 @@ def rows(source, split="test"):
 def _quiet_cache(tmp_path, monkeypatch):
     monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "cache")
     datasets.disable_progress_bars()
+
+
+@pytest.fixture(autouse=True)
+def _answering_hub(monkeypatch):
+    """No test asks the real hub."""
+    monkeypatch.setattr("huggingface_hub.HfApi.dataset_info", lambda *_, **__: SimpleNamespace(sha="f" * 40))
 
 
 @pytest.fixture
@@ -121,7 +128,7 @@ def test_the_pinned_revision_is_asked_for_and_code_is_not_trusted(monkeypatch):
 def test_a_revision_that_may_move_is_pinned_to_the_commit_it_stands_for(monkeypatch, revision, asked_for):
     asked = []
 
-    def dataset_info(self, name, *, revision):
+    def dataset_info(self, name, *, revision, timeout):
         asked.append((name, revision))
         return SimpleNamespace(sha="f" * 40)
 
@@ -137,13 +144,83 @@ def test_a_commit_and_a_local_folder_are_not_asked_for(monkeypatch, tmp_path):
 
 
 def test_a_hub_that_cannot_be_asked_is_reported_with_what_to_do(monkeypatch, complaint):
-    def dataset_info(self, name, *, revision):
+    def dataset_info(self, name, *, revision, timeout):
         raise ConnectionError("no route")
 
     monkeypatch.setattr("huggingface_hub.HfApi.dataset_info", dataset_info)
     assert complaint(pinned, hub("o/n", revision=""), "; or give --data-dir with a.txt") == (
         "data set 'o/n' cannot be loaded: no route; check the network; or give --data-dir with a.txt"
     )
+
+
+class Copy:
+    """Loaded data whose files in the cache lie below a commit."""
+
+    features = None
+
+    def __init__(self, commit):
+        self.cache_files = [{"filename": f"/cache/o___n/default/0.0.0/{commit}/n-test.arrow"}]
+
+    def iter(self, batch_size):
+        yield {"text": ["a"]}
+
+
+@pytest.fixture
+def unreached(monkeypatch):
+    """A hub out of reach; gives the offline settings that each load saw."""
+    from huggingface_hub import constants
+
+    seen = []
+
+    def dataset_info(self, name, *, revision, timeout):
+        assert timeout <= 5
+        raise OSError("no route to the hub")
+
+    def load_dataset(*args, **keywords):
+        logging.getLogger("huggingface_hub.utils._http").warning("Retrying in 8s")
+        logging.getLogger("datasets.load").warning("Using the latest cached version")
+        seen.append((constants.HF_HUB_OFFLINE, datasets.config.HF_HUB_OFFLINE))
+        return Copy("a" * 40)
+
+    monkeypatch.setattr("huggingface_hub.HfApi.dataset_info", dataset_info)
+    monkeypatch.setattr(datasets, "load_dataset", load_dataset)
+    before = constants.HF_HUB_OFFLINE, datasets.config.HF_HUB_OFFLINE
+    yield seen
+    assert before == (constants.HF_HUB_OFFLINE, datasets.config.HF_HUB_OFFLINE)
+
+
+def test_without_the_hub_only_this_machine_is_searched_and_nothing_is_logged(unreached, caplog):
+    assert rows(hub("o/n", revision="a" * 40)) == [{"text": "a"}]
+    assert unreached == [(True, True)]
+    assert caplog.records == []
+
+
+def test_a_copy_of_another_revision_is_not_taken_for_the_pinned_one(unreached, complaint):
+    assert complaint(read_hub, hub("o/n", revision="b" * 40), "test") == (
+        "data set 'o/n' cannot be loaded: no route to the hub; check the network: the copy on this machine"
+        " is of another revision"
+    )
+
+
+def test_what_the_hub_said_is_told_where_this_machine_has_no_copy(unreached, monkeypatch, complaint):
+    def load_dataset(*args, **keywords):
+        raise FileNotFoundError("not cached")
+
+    monkeypatch.setattr(datasets, "load_dataset", load_dataset)
+    assert "cannot be loaded: no route to the hub; check the network" in complaint(
+        read_hub, hub("o/n", revision="a" * 40), "test"
+    )
+
+
+def test_a_hub_that_refuses_is_within_reach(unreached, monkeypatch):
+    def dataset_info(self, name, *, revision, timeout):
+        error = OSError("403")
+        error.response = object()
+        raise error
+
+    monkeypatch.setattr("huggingface_hub.HfApi.dataset_info", dataset_info)
+    assert rows(hub("o/n", revision="b" * 40)) == [{"text": "a"}]
+    assert unreached == [(False, False)]
 
 
 def test_without_a_revision_the_newest_is_loaded(monkeypatch):
