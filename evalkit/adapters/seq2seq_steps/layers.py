@@ -5,11 +5,33 @@ Letters in shapes: N tokens, H heads, W width of one head, D model width.
 
 from __future__ import annotations
 
-from torch import Tensor
+import torch
+from torch import Tensor, nn
 from torch.nn import functional
 
 from evalkit.adapters.engine.linear import FastLinear
 from evalkit_models.t5 import T5DecoderBlock, T5EncoderBlock, T5FeedForward
+
+
+class Norm:
+    """Divides by the root mean square; on a CPU by fewer kernels than torch's own norm runs.
+
+    Args:
+        norm: Its weight is used as it is.
+    """
+
+    def __init__(self, norm: nn.RMSNorm) -> None:
+        self._norm, self._weight = norm, norm.weight
+        self._is_plain = norm.weight.device.type == "cpu" and norm.weight.dtype == torch.float32
+        self._width, self._eps = len(norm.weight), norm.eps or 0.0
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """Norm `(N, D)`."""
+        if not self._is_plain:
+            normed: Tensor = self._norm(x)
+            return normed
+        length: Tensor = torch.linalg.vector_norm(x, dim=-1, keepdim=True)
+        return (x * length.square_().div_(self._width).add_(self._eps).rsqrt_()).mul_(self._weight)
 
 
 class FeedForward:
@@ -37,7 +59,7 @@ class EncoderLayer:
     """
 
     def __init__(self, block: T5EncoderBlock | T5DecoderBlock) -> None:
-        self._norm1, self._norm2 = block.norm1, block.norm2
+        self._norm1, self._norm2 = Norm(block.norm1), Norm(block.norm2)
         self._qkv = FastLinear(block.attention.qkv.weight, None)
         self._out = FastLinear(block.attention.out.weight, None)
         self._mlp = FeedForward(block.mlp)
@@ -66,7 +88,7 @@ class DecoderLayer(EncoderLayer):
 
     def __init__(self, block: T5DecoderBlock) -> None:
         super().__init__(block)
-        self._norm_cross = block.norm_cross
+        self._norm_cross = Norm(block.norm_cross)
         self._q, self._kv = FastLinear(block.cross.q.weight, None), FastLinear(block.cross.kv.weight, None)
         self._cross_out = FastLinear(block.cross.out.weight, None)
 

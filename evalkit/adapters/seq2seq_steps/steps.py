@@ -17,7 +17,7 @@ from evalkit.adapters.engine.choosing import Prompt
 from evalkit.adapters.engine.linear import FastLinear
 from evalkit.adapters.engine.packing import Packed
 from evalkit.adapters.seq2seq_steps.cache import PairCache
-from evalkit.adapters.seq2seq_steps.layers import DecoderLayer, EncoderLayer
+from evalkit.adapters.seq2seq_steps.layers import DecoderLayer, EncoderLayer, Norm
 from evalkit.adapters.seq2seq_steps.runs import Pairs, Run, split_pairs
 from evalkit_models.t5 import T5, T5DecoderBlock, T5EncoderBlock
 
@@ -45,7 +45,7 @@ class T5Steps:
         self._room: tuple[int, int] | None = None
         self._encoder = [EncoderLayer(block) for block in model.encoder.blocks if isinstance(block, T5EncoderBlock)]
         self._decoder = [DecoderLayer(block) for block in model.decoder.blocks if isinstance(block, T5DecoderBlock)]
-        self._encoder_norm, self._decoder_norm = model.encoder.norm, model.decoder.norm
+        self._encoder_norm, self._decoder_norm = Norm(model.encoder.norm), Norm(model.decoder.norm)
         self._relative = model.encoder.relative
         self._nearness = torch.empty(0, config.heads, 0, 0)
         self._by_distance = _by_distance(model)
@@ -99,8 +99,7 @@ class T5Steps:
             asked = layer.source_queries(x).view(queries.shape)
             x = layer.add_source(x, _attend(asked, told, pairs.targets, pairs.sources, shown))
             x = layer.add_mlp(x)
-        normed: Tensor = self._decoder_norm(x)
-        return normed
+        return self._decoder_norm(x)
 
     def step(self, ids: Tensor, cache: SlotCache) -> Tensor:
         """Append one token to every running answer, and compute its hidden state: `(n,)` to `(n, D)`."""
@@ -115,8 +114,7 @@ class T5Steps:
             x = layer.add_source(x, cache.mix_sources(number, layer.source_queries(x)))
             x = layer.add_mlp(x)
         cache.grow()
-        normed: Tensor = self._decoder_norm(x)
-        return normed
+        return self._decoder_norm(x)
 
     def logits(self, hidden: Tensor) -> Tensor:
         """Turn hidden states `(M, D)` into float32 logits `(M, V)`."""
@@ -136,8 +134,7 @@ class T5Steps:
             queries, kept = layer.project(x)
             x = layer.add_attention(x, _attend(queries, kept, run, run, bias))
             x = layer.add_mlp(x)
-        normed: Tensor = self._encoder_norm(x)
-        return normed
+        return self._encoder_norm(x)
 
     def _bias(self, pairs: Pairs) -> Tensor | None:
         """Add up what the decoder's tokens know of their distances, and -inf for those that they may not see.

@@ -231,3 +231,12 @@ def test_answers_leave_block_by_block(make_t5, make_adapter, monkeypatch):
     adapter._steps._encode = lambda run: read.extend(run.lengths) or encode(run)
     next(adapter.answer(requests()))
     assert len(read) == 2
+
+
+def test_half_precision_answers_repeat(make_t5, make_adapter):
+    model = make_t5().to(torch.bfloat16)
+    decoding = Decoding(beams=2)
+    adapter = make_adapter(model, batch_size=4, decoding=decoding)
+    answers = list(adapter.answer(requests()))
+    assert len(answers) == len(PROMPTS)
+    assert list(adapter.answer(requests())) == answers

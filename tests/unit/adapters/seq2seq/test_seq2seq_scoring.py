@@ -1,3 +1,5 @@
+import copy
+
 import pytest
 import torch
 
@@ -128,3 +130,10 @@ def test_scoring_goes_on_with_smaller_batches_after_running_out_of_memory(make_t
     adapter._steps.read = limited
     for found, logprobs in zip(adapter.answer(requests()), expected, strict=True):
         assert found.logprobs_nats == pytest.approx(logprobs, abs=1e-4)
+
+
+def test_half_precision_gives_nearly_the_same_logprobs(model, make_adapter):
+    expected = [answer.logprobs_nats for answer in make_adapter(model).answer(requests())]
+    halved = copy.deepcopy(model).to(torch.bfloat16)
+    for found, logprobs in zip(make_adapter(halved).answer(requests()), expected, strict=True):
+        assert found.logprobs_nats == pytest.approx(logprobs, rel=0.1, abs=1.0)
