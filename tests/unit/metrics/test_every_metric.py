@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalkit.errors import EvalkitError
-from evalkit.metrics.registry import METRICS
 from evalkit.metrics.base import AnyMetric, Statistics
+from evalkit.metrics.registry import METRICS
 from evalkit.stats import Resampling, estimate
 
 WORDS = [
