@@ -19,6 +19,8 @@ _NAMES: Mapping[object, str] = {
     float: "a finite number",
     type(None): "nothing",
 }
+_LARGEST_WHOLE = 2**53
+"""Whole numbers above it are not exact as floating-point numbers."""
 _LISTS = (list, tuple, frozenset)
 
 
@@ -66,9 +68,13 @@ def fits(value: object, declared: Any) -> bool:  # noqa: ANN401
 
 
 def _fits_plain(value: object, declared: type) -> bool:
+    if isinstance(value, bool) or declared is bool:
+        return isinstance(value, bool) and declared is bool
+    if isinstance(value, int):
+        return declared in (int, float) and abs(value) <= _LARGEST_WHOLE
     if declared is float:
-        return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-    return isinstance(value, declared) and (declared is bool or not isinstance(value, bool))
+        return isinstance(value, float) and math.isfinite(value)
+    return isinstance(value, declared)
 
 
 def type_name(declared: Any) -> str:  # noqa: ANN401
@@ -91,5 +97,8 @@ def shown(value: object) -> str:
     """A value as messages show it: as written in TOML where it is true or false, cut where it is long."""
     if isinstance(value, bool):
         return "true" if value else "false"
-    text = repr(value)
+    try:
+        text = repr(value)
+    except (ValueError, RecursionError):  # Python prints no number of thousands of digits
+        text = "a value too large to show"
     return text if len(text) <= 60 else f"{text[:60]}..."

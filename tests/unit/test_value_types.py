@@ -27,6 +27,9 @@ def test_the_type_of_every_setting_that_a_task_file_can_hold_is_known_and_has_a_
         ("ab", tuple[str, ...]),
         (["a", 1], tuple[str, ...]),
         (3, str | None),
+        (10**400, float),
+        (10**400, int),
+        (0, str),
     ],
 )
 def test_a_value_of_another_type_does_not_fit(value, declared):
@@ -36,3 +39,4 @@ def test_a_value_of_another_type_does_not_fit(value, declared):
 def test_long_values_are_cut_in_messages():
     assert shown("x" * 1000) == "'" + "x" * 59 + "..."
     assert shown(True) == "true"
+    assert shown(1 << 100_000) == "a value too large to show"
