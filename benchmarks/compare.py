@@ -1,6 +1,6 @@
 """`evalkit compare` and `evalkit gate` of two stored runs, start-up included, beside sacrebleu's paired test of the same outputs.
 
-Processor time of the whole command, best of the rounds: it is one thread, so that this is the wall time of a quiet machine; the wall
+Processor time of the whole command, best of the rounds: it is one thread, so that this is the wall time of a quiet machine; wall
 time is printed beside it. sacrebleu starts from text, as it must, and draws a tenth of the resamples; the differences of the
 scores must be equal.
 """

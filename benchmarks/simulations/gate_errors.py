@@ -67,11 +67,10 @@ class Cell:
     @property
     def is_good(self) -> bool:
         """Whether the row keeps what is promised."""
-        return (
-            (self.n < 500 or 0.93 <= self.coverage <= 0.97)
-            and self.false_alarms <= ALPHA + 0.01
-            and (self.n < 500 or abs(self.power - self.planned) <= 0.05)
-        )
+        is_large = self.n >= 500
+        is_covered = all(0.93 <= share <= 0.97 for share in (self.coverage, self.covered_drop))
+        is_planned = abs(self.power - self.planned) <= 0.05
+        return self.false_alarms <= ALPHA + 0.01 and (not is_large or (is_covered and is_planned))
 
 
 @dataclass(frozen=True)
@@ -161,17 +160,17 @@ def share_for(design: Design, drop: float) -> Design:
     return Design(design.population, design.n, design.has_clusters, design.resamples, high)
 
 
-def simulate(metric: str, design: Design, trials: int) -> Cell:
+def simulate(metric: str, design: Design, trials: int, seed: int) -> Cell:
     """Fill one row: find the margin of the cell, then count."""
     factor = (normal_quantile(1 - ALPHA) + normal_quantile(POWER)) / 2
     changed = design
     for step in range(PILOTS):
         # With more worse outputs in it the candidate differs more, and so does the standard error: repeat until both agree.
-        stderr = float(np.mean([trial.stderr for trial in changed.trials(PILOT, 1.0, seed=10 + step)]))
+        stderr = float(np.mean([trial.stderr for trial in changed.trials(PILOT, 1.0, seed=seed + 10 + step)]))
         changed = share_for(design, 2 * factor * stderr)
     margin = factor * stderr
-    null = list(design.trials(trials, margin, seed=3))
-    drop = list(changed.trials(trials, margin, seed=4))
+    null = list(design.trials(trials, margin, seed=seed + 3))
+    drop = list(changed.trials(trials, margin, seed=seed + 4))
     return Cell(
         metric=metric,
         n=design.n,
@@ -183,6 +182,20 @@ def simulate(metric: str, design: Design, trials: int) -> Cell:
         covered_drop=float(np.mean([trial.is_covered for trial in drop])),
     )
 
+
+PREAMBLE = """<!-- python benchmarks/simulations/gate_errors.py --data-dir DATA --out reports/gate_errors.md -->
+# How often the gate errs
+
+{trials:,} trials a row and scenario, {resamples:,} resamples each, fixed seeds; alpha 0.05 one-sided, intervals at 95%. The
+standard error of a share from 2,000 trials is 0.5 points at 95%, 0.9 points at 80%. Systems are exchangeable mixtures of the
+outputs of two published or simple systems; with clusters, five examples share a correlation of 0.5. "No difference": both
+systems are drawn alike. "True drop": a share of the candidate's outputs is replaced by worse ones, so that it loses twice the
+margin, and the margin is the one for which the plan promises the power in the column "planned".
+
+"kept" asks of every row that false alarms of `regressed` stay at alpha + 1 point, and from n = 500 on that both coverages lie
+within 93 to 97% and that power is within 5 points of the plan.
+
+"""
 
 HEADER = (
     "| metric | n | units | coverage, no difference | coverage, true drop | false alarms | power | planned | kept |"
@@ -204,13 +217,15 @@ def row(cell: Cell) -> str:
 
 
 def main() -> None:
-    """Run the cells and write the table."""
+    """Run the cells and write the report."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data-dir", type=Path, default=os.environ.get("EVALKIT_DATA_DIR"))
     parser.add_argument("--metrics", default=",".join(POPULATIONS))
     parser.add_argument("--sizes", default=",".join(map(str, SIZES)))
     parser.add_argument("--trials", type=int, default=2000)
-    parser.add_argument("--resamples", type=int, default=2000)
+    parser.add_argument("--resamples", type=int, default=1000)
+    parser.add_argument("--seed", type=int, default=0, help="another number repeats everything with other draws")
+    parser.add_argument("--clusters", choices=("with", "without", "both"), default="both")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     if options.data_dir is None:
@@ -220,14 +235,15 @@ def main() -> None:
     started = time.monotonic()
     for metric in options.metrics.split(","):
         population = make(metric, Path(options.data_dir))
-        for has_clusters in (False, True):
+        for has_clusters in {"with": (True,), "without": (False,), "both": (False, True)}[options.clusters]:
             for n in map(int, options.sizes.split(",")):
                 design = Design(population, n, has_clusters, options.resamples)
-                lines.append(row(simulate(metric, design, options.trials)))
+                lines.append(row(simulate(metric, design, options.trials, options.seed)))
                 print(lines[-1], flush=True)
     print(f"{time.monotonic() - started:.0f} s", flush=True)
     if options.out:
-        options.out.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        text = PREAMBLE.format(trials=options.trials, resamples=options.resamples) + "\n".join(lines) + "\n"
+        options.out.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -265,7 +265,7 @@ def test_a_run_that_is_named_twice_is_refused(answers):
 
 
 def test_gate_and_compare_load_no_model_and_no_data_library():
-    modules = "commands.gate, commands.compare, gate_text, comparison_text, junit, gate_plan".split(", ")
+    modules = ["commands.gate", "commands.compare", "gate_text", "comparison_text", "junit", "gate_plan"]
     code = f"import sys, {', '.join(f'evalkit.{name}' for name in modules)}"
     heavy = ("torch", "datasets", "pandas", "scipy", "sklearn", "sacrebleu", "nltk", "rich", "jinja2", "fsspec")
     program = f"{code}\nprint([name for name in {heavy!r} if name in sys.modules])"
