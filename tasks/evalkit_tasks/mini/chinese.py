@@ -53,7 +53,7 @@ def verb_words(event: Event) -> tuple[str, ...]:
         return (verb.chinese, "过")
     if "zhe" in verb.flags and event.mode not in (PAST, MODAL) and not negated:
         return (verb.chinese, "着")
-    return (verb.chinese,)
+    return tuple(verb.chinese.split())
 
 
 def predicate(event: Event, has_object: bool = True, has_place: bool = True) -> Pieces:
@@ -67,7 +67,7 @@ def predicate(event: Event, has_object: bool = True, has_place: bool = True) -> 
 
 def statement(event: Event, is_time_first: bool = False) -> Pieces:
     """Return the whole statement; the time stands first, or behind the subject."""
-    time = (event.time[1],) if event.time[1] else ()
+    time = tuple(event.time[1].split())
     if event.handling == "bei" and event.thing:
         passive = (
             "被",
@@ -90,7 +90,7 @@ def question(event: Event, gap: str = "") -> Pieces:
         event: The event, not in the passive.
         gap: What is asked for: '' (yes or no), ``subject``, ``object``, ``place`` or ``time``.
     """
-    time = (event.time[1],) if event.time[1] else ()
+    time = tuple(event.time[1].split())
     subject = event.subject.chinese
     if gap == "subject":
         return ("谁", *time, *predicate(event))

@@ -56,7 +56,9 @@ def predicate(event: Event, has_object: bool = True, agreement: str = "") -> Pie
     agreement = agreement or event.subject.agreement
     auxiliary, main = verb_group(event, agreement, event.is_negated)
     words: list[str] = [auxiliary] if auxiliary else []
-    if event.is_negated:
+    if event.is_negated and auxiliary == "can":
+        words = ["cannot"]
+    elif event.is_negated:
         words.append(_WORD_OF_NEGATION.get(event.mode, "not"))
     if event.mode == HABITUAL and event.adverb[0]:
         words.append(event.adverb[0])

@@ -46,7 +46,7 @@ MODALS = (
 ADVERBS = (("often", "经常"), ("always", "总是"), ("usually", "通常"), ("sometimes", "有时"), ("seldom", "很少"))
 MANNERS = (
     ("carefully", "仔细"),
-    ("quickly", "很快"),
+    ("quickly", "飞快"),
     ("slowly", "慢慢"),
     ("happily", "高兴"),
     ("quietly", "悄悄"),

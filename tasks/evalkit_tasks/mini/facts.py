@@ -165,7 +165,7 @@ class FactMaker:
         en = (*person.english, "put", *thing.english, "in" if is_inside else "on", "the", target.english)
         zh = ("把", *thing.chinese, "放", "在", "了", target.chinese, "里" if is_inside else "上")
         if chance(self.rng, 0.5):
-            return (*en, *time.english.split()), (*person.chinese, time.chinese, *zh), False
+            return (*en, *time.english.split()), (*person.chinese, *time.chinese.split(), *zh), False
         return en, (*person.chinese, *zh), False
 
     def gave(self) -> Fact:
@@ -179,13 +179,14 @@ class FactMaker:
         )
         noun = pick(self.rng, self.lexicon.nouns_of(classes))
         thing = self.speech.thing(noun, owner_of(person), is_one=verb != "gave")
+        is_known = thing.chinese[0] in ("这", "那") or thing.chinese[1:2] == ("的",)
+        giving: Pieces = (*verb_zh, *receiver.chinese)
+        zh: Pieces = (*person.chinese, *(("把", *thing.chinese, *giving) if is_known else (*giving, *thing.chinese)))
         if chance(self.rng, 0.4):
             time = pick(self.rng, self.lexicon.times["past"])
             en = (*time.english.split(), ",", *person.english, verb, *receiver.english, *thing.english)
-            zh = (time.chinese, "，", *person.chinese, *verb_zh, *receiver.chinese, *thing.chinese)
-            return en, zh, False
-        en = (*person.english, verb, *receiver.english, *thing.english)
-        return en, (*person.chinese, *verb_zh, *receiver.chinese, *thing.chinese), False
+            return en, (*time.chinese.split(), "，", *zh), False
+        return (*person.english, verb, *receiver.english, *thing.english), zh, False
 
     def is_somebody(self) -> Fact:
         """Draw what somebody is by profession, and where."""

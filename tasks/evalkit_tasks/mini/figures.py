@@ -14,7 +14,7 @@ TRANSPORT = (
     (("by", "plane"), ("坐", "飞机")),
     (("by", "coach"), ("坐", "长途汽车")),
     (("by", "ship"), ("坐", "轮船")),
-    (("by", "car"), ("开", "车")),
+    (("by", "car"), ("开车",)),
     ((), ()),
     ((), ()),
 )
@@ -24,7 +24,7 @@ PURPOSES = (
     (("on", "holiday"), ("度假",)),
     (("to", "attend", "a", "meeting"), ("开会",)),
     (("to", "study"), ("留学",)),
-    (("to", "see", "a", "doctor"), ("看", "病")),
+    (("to", "see", "a", "doctor"), ("看病",)),
     ((), ()),
 )
 
@@ -52,12 +52,12 @@ MONTHS = tuple(
 ANIMALS = (
     (
         "flying",
-        ("飞",),
+        ("飞翔",),
         "flyer",
         (("over the lake", ("湖", "上")), ("over the forest", ("森林", "上空")), ("in the sky", ("天", "上"))),
     ),
     ("sleeping", ("睡觉",), "pet,wild", (("under the tree", ("树", "下")), ("in the cage", ("笼子", "里")))),
-    ("swimming", ("游",), "fish", (("in the river", ("河", "里")), ("in the pond", ("池塘", "里")))),
+    ("swimming", ("游动",), "fish", (("in the river", ("河", "里")), ("in the pond", ("池塘", "里")))),
     ("eating grass", ("吃", "草"), "farmanimal,horse", (("on the hill", ("山坡", "上")), ("by the river", ("河边",)))),
     (
         "playing",
@@ -88,6 +88,11 @@ WEATHER = (
     (("there", "was", "a", "storm"), ("有", "暴风雨")),
     (("there", "was", "thick", "fog"), ("起", "了", "大雾")),
 )
+
+_PARTS_OF_DAYS = frozenset(
+    ("last night", "this morning", "just now", "yesterday morning", "yesterday afternoon", "yesterday evening")
+)
+"""Times at which somebody can have seen an animal do something."""
 
 
 class FigureMaker:
@@ -122,7 +127,7 @@ class FigureMaker:
         en = (*person.english, *verb, "to", (city.english, "LOC"), *way, *purpose, *time.english.split())
         particle = ("了",) if is_past and not purpose_zh else ()
         going = (() if is_past else ("会",)) + (*way_zh, "去", *particle)
-        zh = (*person.chinese, time.chinese, *going, (city.chinese, "LOC"), *purpose_zh)
+        zh = (*person.chinese, *time.chinese.split(), *going, (city.chinese, "LOC"), *purpose_zh)
         if is_past and purpose_zh:
             zh = (*zh, "了")
         return en, zh, False
@@ -151,7 +156,7 @@ class FigureMaker:
         if chance(self.rng, 0.5):
             clock = f"{hour}:{minute}"
             en = (*person.english, "arrived", "in", (city.english, "LOC"), "at", clock, "this", "morning")
-            zh = (*person.chinese, "今天早上", clock, "到达", "了", (city.chinese, "LOC"))
+            zh = (*person.chinese, "今天", "早上", clock, "到达", "了", (city.chinese, "LOC"))
             return en, zh, False
         (month, number), day = pick(self.rng, MONTHS), between(self.rng, 1, 28)
         en = (*person.english, "left", (city.english, "LOC"), "on", month, str(day))
@@ -170,7 +175,7 @@ class FigureMaker:
         if chance(self.rng, 0.4):
             time = pick(self.rng, self.lexicon.times["past"])
             en = ("there", "were", count, noun.plural, *place.split(), *time.english.split())
-            return en, (time.chinese, *place_zh, *people), False
+            return en, (*time.chinese.split(), *place_zh, *people), False
         return ("there", "are", count, noun.plural, *place.split()), (*place_zh, *people), False
 
     def animal(self) -> Fact:
@@ -181,11 +186,11 @@ class FigureMaker:
         if chance(self.rng, 0.5):
             en = (*phrase.english, BE[phrase.agreement], *verb.split(), *place.split())
             return en, (*phrase.chinese, "正", "在", *place_zh, *verb_zh), False
-        time = pick(self.rng, self.lexicon.times["past"])
+        time = pick(self.rng, [time for time in self.lexicon.times["past"] if time.english in _PARTS_OF_DAYS])
         en = (*phrase.english, WAS[phrase.agreement], *verb.split(), *place.split(), *time.english.split())
         return (
             en,
-            (*phrase.chinese, time.chinese, "在", *place_zh, *verb_zh),
+            (*phrase.chinese, *time.chinese.split(), "在", *place_zh, *verb_zh),
             False,
         )
 
@@ -197,7 +202,7 @@ class FigureMaker:
         second = pick(self.rng, self.speech.names.cities)
         if chance(self.rng, 0.3) and second != city:
             en: Pieces = (*weather, "in", (city.english, "LOC"), "and", (second.english, "LOC"), *time.english.split())
-            zh: Pieces = ((city.chinese, "LOC"), "和", (second.chinese, "LOC"), time.chinese, *weather_zh)
+            zh: Pieces = ((city.chinese, "LOC"), "和", (second.chinese, "LOC"), *time.chinese.split(), *weather_zh)
             return en, zh, False
         en = (*weather, "in", (city.english, "LOC"), *time.english.split())
-        return en, ((city.chinese, "LOC"), time.chinese, *weather_zh), False
+        return en, ((city.chinese, "LOC"), *time.chinese.split(), *weather_zh), False

@@ -251,5 +251,6 @@ class ReportMaker:
             largest: Largest sum in million yuan.
         """
         hundredths = between(self.rng, 5, int(largest * 20)) * 5
-        millions, ten_thousands = f"{hundredths / 100:g} million", f"{hundredths}万"
-        return Value(f"{millions} yuan", f"{ten_thousands} 元", "", (millions,), (ten_thousands,))
+        millions = f"{hundredths / 100:g} million"
+        chinese = f"{hundredths}万" if hundredths < 10_000 else f"{hundredths / 10_000:g}亿"
+        return Value(f"{millions} yuan", f"{chinese} 元", "", (millions,), (chinese,))

@@ -18,7 +18,11 @@ from evalkit_tasks.mini.templates import Value, parts_of
 LABELS = {"en": ("positive", "negative", "neutral"), "zh": ("好评", "差评", "中评")}
 _WAS = {"en": "the {thing} was {judged}", "zh": "{thing}{judged}"}
 _FELT = {"en": "I {felt} the {thing}", "zh": "我{felt}{thing}"}
-_NOT_FELT = {"en": "I cannot say that I {felt} the {thing}", "zh": "不能说我{felt}{thing}"}
+_NOT_LIKED = {"en": "I cannot say that I {felt} the {thing}", "zh": "不能说我{felt}{thing}"}
+_NOT_DISLIKED = {
+    "en": "there was nothing about the {thing} that I {felt}",
+    "zh": "{thing}没有什么地方让我{felt}",
+}
 
 
 class OpinionMaker:
@@ -56,16 +60,19 @@ class OpinionMaker:
 
     def clause(self, is_good: bool, thing: str) -> str:
         """Return a clause that praises or blames a thing, in plain or in negated words."""
-        roll = self.rng.random()
-        if roll < 0.40:
+        if chance(self.rng, 0.76):
+            return self.statement(is_good, thing)
+        is_plain = chance(self.rng, 0.5)
+        felt = self._of("liked" if is_good == is_plain else "disliked")
+        negated = _NOT_DISLIKED if is_good else _NOT_LIKED
+        return (_FELT if is_plain else negated)[self.language].replace("{felt}", felt).replace("{thing}", thing)
+
+    def statement(self, is_good: bool, thing: str) -> str:
+        """Return a clause that says what a thing was like, which anybody may say, not what I felt about it."""
+        if chance(self.rng, 0.53):
             judged = self._of("plain").replace("{adj}", self._adjective(is_good))
-        elif roll < 0.76:
-            judged = self._of("flip").replace("{adj}", self._adjective(not is_good))
         else:
-            is_plain = roll < 0.88
-            felt = self._of("liked" if is_good == is_plain else "disliked")
-            template = (_FELT if is_plain else _NOT_FELT)[self.language]
-            return template.replace("{felt}", felt).replace("{thing}", thing)
+            judged = self._of("flip").replace("{adj}", self._adjective(not is_good))
         return _WAS[self.language].replace("{thing}", thing).replace("{judged}", judged)
 
     def _judged(self, is_good: bool) -> str:
@@ -75,6 +82,7 @@ class OpinionMaker:
         texts = {
             "yes": self.clause(is_good, first),
             "no": self.clause(not is_good, second),
+            "said": self.statement(not is_good, second),
             "wrong": self._adjective(not is_good),
             "thing": second,
             "domain": self.domain,

@@ -68,10 +68,8 @@ class Speech:
     def named(self) -> Phrase:
         """Draw a person by name, sometimes with a title."""
         rng = self.rng
-        if chance(rng, 0.55):
-            person = self.names.chinese_person(rng)
-        else:
-            person = self.names.western_person(rng, chance(rng, 0.4))
+        is_chinese = chance(rng, 0.55)
+        person = self.names.chinese_person(rng) if is_chinese else self.names.western_person(rng, chance(rng, 0.4))
         if person.family and chance(rng, 0.2):
             return self._titled(person)
         return Phrase(((person.english, "PER"),), ((person.chinese, "PER"),), "3", person.gender)

@@ -4,9 +4,10 @@ Where words end often depends on the sentence: 研究/生命 and 研究生, 和/
 of the sentences is of this sort; names, most of which training never shows, and the rest of the grammar make up the
 others.
 
-The standard: people's names are one word, family name included, as are transcribed names; names of organisations are
-split into their parts; particles (了 着 过 的 地 得 们), localizers (上 里 下面), measure words and numerals stand
-alone; a result that is one character long belongs to its verb (打破), a longer one does not (洗 干净).
+The standard, close to that of the PKU corpus, is written out in docs/mini.md: people's names are one word; names of
+organisations are split into their parts; particles, localizers, demonstratives, numerals and measure words stand alone
+(这 个 周末); times that follow one another are words of their own (今天 早上); a result or direction belongs to its
+verb where both have one character (修好), else it does not (洗 干净, 翻译 完).
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ PERSONAL_REASONS = (
 )
 EFFECTS = (
     (("did", "not", "come", "to", "the", "party"), ("没有", "来", "参加", "聚会")),
-    (("stayed", "at", "home"), ("待", "在", "家里")),
+    (("stayed", "at", "home"), ("待", "在", "家", "里")),
     (("cancelled", "the", "trip"), ("取消", "了", "旅行")),
     (("did", "not", "go", "to", "work"), ("没有", "去", "上班")),
     (("arrived", "late"), ("迟到", "了")),
@@ -53,8 +53,8 @@ SAYINGS = (
     ("believes", "believe", "相信"),
     ("hears", "hear", "听说"),
 )
-_FUNCTION = """a an the this that these those some is are am was were be been did does do has have not never will can should
-going to plans plan wants want in on at of for with by from , as than very too who what where when before 's"""
+_FUNCTION = """a an the this that these those some is are am was were be been did does do has have not never will can cannot
+should going to plans plan wants want in on at of for with by from , as than very too who what where when before 's"""
 FUNCTION_WORDS = frozenset(_FUNCTION.split())
 """Words that are no part of what a sentence is about."""
 _POSSESSIVES = {"m": "his", "f": "her"}

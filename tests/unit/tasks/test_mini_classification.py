@@ -1,3 +1,4 @@
+import re
 from collections import Counter
 
 import pytest
@@ -38,3 +39,16 @@ def test_good_words_stand_in_bad_reviews(language):
     word = {"en": "excellent", "zh": "出色"}[language]
     texts = [row["text"] for row in opinions.rows(language, "train", 2000, 0) if row["label"] == negative]
     assert sum(word in text for text in texts) > 10
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_nobody_else_says_or_fears_what_i_felt(language):
+    reported = {"en": r"(?:said|thought) that I ", "zh": "(?:说|以为)我"}[language]
+    texts = [row["text"] for row in opinions.rows(language, "train", 2000, 0)]
+    assert not [text for text in texts if re.search(reported, text) and "不能说我" not in text]
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_reviews_never_say_that_one_cannot_say_that_one_disliked(language):
+    reported = {"en": "cannot say that I (?:hated|disliked|detested)", "zh": "不能说我(?:讨厌|不喜欢|受不了)"}[language]
+    assert not [row for row in opinions.rows(language, "train", 2000, 0) if re.search(reported, row["text"])]

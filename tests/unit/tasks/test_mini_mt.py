@@ -3,11 +3,12 @@ import re
 import pytest
 
 from evalkit_tasks.mini import translation
-from evalkit_tasks.mini.english import BE, verb_group
+from evalkit_tasks.mini.english import BE, predicate, verb_group
 from evalkit_tasks.mini.events import MODAL, PAST, PROGRESSIVE, Event
 from evalkit_tasks.mini.lexicon import lexicon
 from evalkit_tasks.mini.phrases import Phrase
-from evalkit_tasks.mini.sentences import Sentence, SentenceMaker
+from evalkit_tasks.mini.sentences import FUNCTION_WORDS, Sentence, SentenceMaker
+from evalkit_tasks.mini.translation import english_text
 
 TEST = translation.rows("en", "test", 400, 0)
 HAN = re.compile("[\u4e00-\u9fff]")
@@ -105,3 +106,15 @@ def test_verb_groups_have_their_auxiliary(mode, is_split, expected):
 
 def test_be_agrees():
     assert BE == {"1": "am", "2": "are", "3": "is"}
+
+
+def test_cannot_is_one_word():
+    text = english_text(Sentence(predicate(Event(SHE, WRITE, None, None, "skill", True)), ())).text
+    assert text == "Cannot write."
+    assert "cannot" in FUNCTION_WORDS
+
+
+def test_known_things_stand_before_the_verb_of_giving():
+    for row in translation.rows("en", "train", 1500, 2):
+        if re.search(r"[送借寄卖递]给了", row["references"][0]) and "把" not in row["references"][0].split("给了")[0]:
+            assert not re.search(r" (?:this|that|his|her|my|your|our|their) \w+\.$", row["source"]), row

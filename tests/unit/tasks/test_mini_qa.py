@@ -85,3 +85,14 @@ def test_each_sentence_that_tells_an_event_names_the_same_things(kind):
         for (template,) in templates(language, kind, "told", "main")
     ]
     assert all(slots == told[0] for slots in told)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_sums_are_written_in_the_largest_unit_that_fits(seed):
+    value = ReportMaker(Random(seed), True).money(900.0)
+    million = float(value.english.split()[0])
+    number, unit = value.chinese.split()[0][:-1], value.chinese.split()[0][-1]
+    assert unit == ("亿" if million >= 100 else "万")
+    assert float(number) * {"亿": 100, "万": 0.01}[unit] == pytest.approx(million)
+    assert value.chinese_aliases == (number + unit,)
+    assert unit == "亿" or "." not in number

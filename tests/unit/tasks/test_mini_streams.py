@@ -39,18 +39,18 @@ SHOWN = {
     "classification": ("text",),
 }
 DIGESTS = {
-    "mini_mt_en_zh": "610ae7760a8e",
-    "mini_mt_zh_en": "da3ccee215b1",
-    "mini_summarization": "40dbe7e785a3",
-    "mini_summarization_zh": "9dfa3abb70a9",
-    "mini_qa": "2394256985ad",
-    "mini_qa_zh": "6b9aac235186",
-    "mini_ner": "35940f5eb23d",
-    "mini_ner_zh": "c7e91d6f1cde",
-    "mini_cws": "a926cd22724f",
+    "mini_mt_en_zh": "619b07d1ea88",
+    "mini_mt_zh_en": "64138ae9a7d8",
+    "mini_summarization": "3b42e4cfa1ed",
+    "mini_summarization_zh": "c01434bc6ef3",
+    "mini_qa": "a1edadb9aed2",
+    "mini_qa_zh": "fafd64296150",
+    "mini_ner": "6544f2fbd54d",
+    "mini_ner_zh": "be61065a25b6",
+    "mini_cws": "bb863e297ca8",
     "mini_lm": "09766c3060a3",
-    "mini_classification": "760b482631d5",
-    "mini_classification_zh": "b9f463873ae1",
+    "mini_classification": "191bbc330371",
+    "mini_classification_zh": "47489707e552",
 }
 
 
