@@ -171,12 +171,17 @@ class WordsAndMarks(_Words):
     def __init__(self) -> None:
         super().__init__(str)
 
-    def _of_unit(self, unit: str) -> list[str]:
-        if len(unit) > 1 and unit[-1] in _ASCII_MARKS:
-            return [unit[:-1], unit[-1]]
-        if len(unit) > 1 and unit[0] in _ASCII_MARKS:
-            return [unit[0], unit[1:]]
-        return [] if unit == _BLANK else [unit]
+    def tokens(self, units: Sequence[str]) -> tuple[list[str], str]:
+        """Split marks off distinct words."""
+        pieces: list[str] = []
+        for unit in units:
+            if len(unit) > 1 and unit[-1] in _ASCII_MARKS:
+                pieces += (unit[:-1], unit[-1], _BLANK)
+            elif len(unit) > 1 and unit[0] in _ASCII_MARKS:
+                pieces += (unit[0], unit[1:], _BLANK)
+            else:
+                pieces += (_BLANK,) if unit == _BLANK else (unit, _BLANK)
+        return pieces, _BLANK
 
 
 class _EdgedWords(_Lines):
