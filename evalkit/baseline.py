@@ -9,12 +9,9 @@ file's content, so that a file or a history that was edited by hand is found out
 
 from __future__ import annotations
 
-import gzip
-import io
 import json
 import os
 import re
-import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -170,6 +167,8 @@ class BaselineStore:
         return [self._load(name, current[task]) for task in sorted(current)]
 
     def _load(self, name: str, line: Mapping[str, Any]) -> LoadedRun:
+        import gzip
+
         path = Path(self.root) / name / str(line["file"])
         if path.parent.name != name or path.name != line["file"]:
             raise DataError(path, "the history names a file outside of its folder; restore it")
@@ -238,6 +237,10 @@ def _plain(value: float) -> float | int:
 
 
 def _write(folder: Path, name: str, content: bytes) -> None:
+    import gzip
+    import io
+    import tempfile
+
     packed = io.BytesIO()
     # Without time and name in it, equal baselines are equal files.
     with gzip.GzipFile(filename="", mode="wb", fileobj=packed, mtime=0) as file:

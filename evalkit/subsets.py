@@ -14,7 +14,7 @@ import numpy.typing as npt
 from evalkit.pairing import Sides
 from evalkit.significance import Measure, bootstrap
 
-RESAMPLES = 1000
+RESAMPLES = 500
 """Resamples of the intervals of subsets."""
 GROUPS = 4
 """Length groups, about equally large."""
