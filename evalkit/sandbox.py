@@ -19,7 +19,9 @@ from jinja2.visitor import NodeTransformer
 LARGEST_TEXT = 1_000_000
 """Characters that a template may add to its values, and the largest number that may be a width or a count."""
 _LARGEST_POWER_BITS = 10_000
-_WIDTH_FILTERS = ("batch", "center", "indent", "slice", "truncate", "wordwrap")
+_LARGEST_VALUE = 10 * LARGEST_TEXT
+_ITEM = 100
+"""Characters that an item of a list counts as: about the memory that it takes."""
 
 
 class TemplateEnvironment(ImmutableSandboxedEnvironment):
@@ -28,10 +30,11 @@ class TemplateEnvironment(ImmutableSandboxedEnvironment):
     intercepted_binops = frozenset({"+", "*", "**", "%"})
 
     def __init__(self) -> None:
-        super().__init__(undefined=jinja2.StrictUndefined, autoescape=False, keep_trailing_newline=True)
+        super().__init__(
+            undefined=jinja2.StrictUndefined, autoescape=False, keep_trailing_newline=True, finalize=_checked_value
+        )
         del self.globals["lipsum"], self.filters["format"]
-        for name in _WIDTH_FILTERS:
-            self.filters[name] = _with_checked_numbers(self.filters[name])
+        self.filters = {name: _with_checked_values(apply) for name, apply in self.filters.items()}
         self.filters["replace"] = _replaced
         self.filters["join"] = _with_checked_parts(self.filters["join"])
 
@@ -46,7 +49,7 @@ class TemplateEnvironment(ImmutableSandboxedEnvironment):
         elif operator == "%" and isinstance(left, str):
             raise SecurityError("texts are not formatted by % here; use ~ or |join")
         elif operator == "+" and isinstance(left, Sized) and isinstance(right, Sized):
-            _check_length(len(left) + len(right))
+            _check_length(_size(left) + _size(right))
         elif operator == "*":
             _check_product(left, right)
         return super().call_binop(context, operator, left, right)
@@ -97,9 +100,12 @@ def _replaced(text: str, old: str, new: str, count: int = -1) -> str:
     return str(text).replace(old, new, count)
 
 
-def _with_checked_numbers(apply: Callable[..., Any]) -> Callable[..., Any]:
+def _with_checked_values(apply: Callable[..., Any]) -> Callable[..., Any]:
     def checked(*arguments: Any, **named: Any) -> Any:  # noqa: ANN401
-        _check_numbers((*arguments, *named.values()))
+        values = (*arguments, *named.values())
+        _check_numbers(values)
+        for value in values:
+            _checked_value(value)
         return apply(*arguments, **named)
 
     return _marked_like(apply, checked)
@@ -123,10 +129,28 @@ def _marked_like(original: Callable[..., Any], wrapper: Callable[..., Any]) -> C
 def _checked_list(parts: Iterable[Any], separator: int) -> list[Any]:
     found, length = [], 0
     for part in parts:
-        length += separator + (len(part) if isinstance(part, str) else 1)
+        length += separator + _size(part)
         _check_length(length)
         found.append(part)
     return found
+
+
+def _checked_value(value: Any) -> Any:  # noqa: ANN401
+    _check_length(_size(value))
+    return value
+
+
+def _size(value: object) -> int:
+    """Characters that a value has about as text; lists may hold one list many times, so that counting stops at the limit."""
+    total, waiting = 0, [value]
+    while waiting and total <= _LARGEST_VALUE:
+        item = waiting.pop()
+        total += _ITEM + (len(item) if isinstance(item, str) else 0)
+        if isinstance(item, dict):
+            waiting += [*item.keys(), *item.values()]
+        elif isinstance(item, list | tuple | set | frozenset):
+            waiting += item
+    return total
 
 
 def _check_numbers(values: Iterable[object]) -> None:
@@ -138,7 +162,7 @@ def _check_numbers(values: Iterable[object]) -> None:
 def _check_product(left: object, right: object) -> None:
     for repeated, count in ((left, right), (right, left)):
         if isinstance(repeated, Sized) and isinstance(count, int):
-            _check_length(len(repeated) * count)
+            _check_length((len(repeated) if isinstance(repeated, str) else _size(repeated)) * count)
 
 
 def _check_power(base: object, exponent: object) -> None:
@@ -147,5 +171,5 @@ def _check_power(base: object, exponent: object) -> None:
 
 
 def _check_length(length: int) -> None:
-    if length > 10 * LARGEST_TEXT:
-        raise SecurityError(f"a text or list of {length} items is too long; expected at most {10 * LARGEST_TEXT}")
+    if length > _LARGEST_VALUE:
+        raise SecurityError(f"a text or list as long as {length} characters; expected at most {_LARGEST_VALUE}")
