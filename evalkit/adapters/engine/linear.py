@@ -14,6 +14,9 @@ _MIN_WIDTH = 256
 _WIDE = 16
 """How many times wider than its input an output must be to be a head."""
 _HEAD_ROWS = range(3, 49)
+_LARGE = 1 << 19
+"""Weights above which a model's layers do not fit into the caches together, so that each step reads them from memory."""
+_LARGE_ROWS = range(3, 33)
 _GELU_FROM = 8
 
 
@@ -95,4 +98,6 @@ def _rows_for_onednn(inputs: int, outputs: int, gelu: bool) -> range:
         return range(2, unlimited)
     if gelu:
         return range(_GELU_FROM, unlimited)
-    return _HEAD_ROWS if outputs >= _WIDE * inputs else range(0)
+    if outputs >= _WIDE * inputs:
+        return _HEAD_ROWS
+    return _LARGE_ROWS if inputs * outputs > _LARGE else range(0)
