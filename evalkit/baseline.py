@@ -17,10 +17,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from evalkit.comparison.loaded import LoadedRun, from_lines
+from evalkit.comparison.pairing import INCOMPLETE, TASK_VERSION, mismatches
 from evalkit.digests import canonical, digest_json, digest_text
 from evalkit.errors import DataError, InvalidInputError
-from evalkit.loaded import LoadedRun, from_lines
-from evalkit.pairing import INCOMPLETE, TASK_VERSION, mismatches
 from evalkit.record import RunRecord
 from evalkit.store import sample_line
 

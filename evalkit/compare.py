@@ -14,14 +14,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from evalkit.answers import Answers, answers
+from evalkit.comparison.answers import Answers, answers
+from evalkit.comparison.loaded import LoadedRun
+from evalkit.comparison.pairing import Mismatch, Sides, mismatches, signature_mismatches
+from evalkit.comparison.significance import Measure, Paired, Randomization, Spread, bootstrap, holm, randomize
+from evalkit.comparison.subsets import Change, Subset, changed_samples, subsets
 from evalkit.errors import InvalidInputError
-from evalkit.loaded import LoadedRun
 from evalkit.metrics.base import AnyMetric
 from evalkit.metrics.configure import configure
-from evalkit.pairing import Mismatch, Sides, mismatches, signature_mismatches
-from evalkit.significance import Measure, Paired, Randomization, Spread, bootstrap, holm, randomize
-from evalkit.subsets import Change, Subset, changed_samples, subsets
 
 EXACT = "exact McNemar, Newcombe interval"
 RANDOMIZATION = "randomization, bootstrap interval"

@@ -17,16 +17,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from evalkit.bounds import Bounds, effect_bounds
 from evalkit.compare import stored_metric
+from evalkit.comparison.bounds import Bounds, effect_bounds
+from evalkit.comparison.loaded import LoadedRun
+from evalkit.comparison.pairing import Mismatch, Sides, mismatches, signature_mismatches
+from evalkit.comparison.significance import Measure, holm
+from evalkit.comparison.subsets import Change, changed_samples
 from evalkit.errors import InvalidInputError
-from evalkit.loaded import LoadedRun
+from evalkit.gating.plan import detectable_drop, examples_needed
+from evalkit.gating.policy import FAIL, PRIMARY, Check, Policy, default_margin
 from evalkit.metrics.base import AnyMetric
-from evalkit.pairing import Mismatch, Sides, mismatches, signature_mismatches
-from evalkit.plan import detectable_drop, examples_needed
-from evalkit.policy import FAIL, PRIMARY, Check, Policy, default_margin
-from evalkit.significance import Measure, holm
-from evalkit.subsets import Change, changed_samples
 
 SAMPLES = 3
 """Changed samples that a finding shows."""

@@ -23,12 +23,12 @@ for _variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 import numpy as np  # noqa: E402
 from populations import POPULATIONS, Population, make  # noqa: E402
 
-from evalkit.answers import answers  # noqa: E402
-from evalkit.bounds import bounds_of  # noqa: E402
-from evalkit.distributions import normal_quantile  # noqa: E402
-from evalkit.draws import FloatArray  # noqa: E402
-from evalkit.plan import power_of  # noqa: E402
-from evalkit.significance import Paired, bootstrap  # noqa: E402
+from evalkit.comparison.answers import answers  # noqa: E402
+from evalkit.comparison.bounds import bounds_of  # noqa: E402
+from evalkit.comparison.distributions import normal_quantile  # noqa: E402
+from evalkit.comparison.draws import FloatArray  # noqa: E402
+from evalkit.comparison.significance import Paired, bootstrap  # noqa: E402
+from evalkit.gating.plan import power_of  # noqa: E402
 
 ALPHA, POWER, LEVEL = 0.05, 0.8, 0.95
 SIZES = (100, 500, 2000)

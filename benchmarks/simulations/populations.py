@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 
 from evalkit.adapters.baselines.kneser_ney import KneserNey
-from evalkit.draws import FloatArray
+from evalkit.comparison.draws import FloatArray
+from evalkit.comparison.significance import Measure
 from evalkit.metrics.base import AnyMetric, Statistics
 from evalkit.metrics.bleu import Bleu
 from evalkit.metrics.chrf import Chrf
@@ -27,7 +28,6 @@ from evalkit.metrics.rouge import Rouge
 from evalkit.metrics.seqeval import Seqeval
 from evalkit.metrics.squad import SquadV1
 from evalkit.requests import RollingResponse
-from evalkit.significance import Measure
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,8 @@ from populations import lines_of  # noqa: E402
 from sacrebleu.metrics import BLEU  # noqa: E402
 from sacrebleu.significance import PairedTest  # noqa: E402
 
+from evalkit.comparison.significance import Measure, Paired, bootstrap, randomize  # noqa: E402
 from evalkit.metrics.bleu import Bleu  # noqa: E402
-from evalkit.significance import Measure, Paired, bootstrap, randomize  # noqa: E402
 
 SYSTEMS = (
     "AISP-SJTU",

@@ -41,8 +41,8 @@ def set_baseline(
     from datetime import UTC, datetime
 
     from evalkit.baseline import BaselineStore, Blessing
-    from evalkit.loaded import load_run, run_folders
-    from evalkit.pairing import check_allowed
+    from evalkit.comparison.loaded import load_run, run_folders
+    from evalkit.comparison.pairing import check_allowed
 
     allowed = check_allowed(allow)
     loaded = [load_run(folder) for place in runs for folder in run_folders(place)]
@@ -100,8 +100,8 @@ def check_tasks(loaded: list[Any], allowed: frozenset[str]) -> None:
         InvalidInputError: Which run, and what to do.
     """
     from evalkit.catalog import tasks
+    from evalkit.comparison.pairing import TASK_VERSION
     from evalkit.errors import InvalidInputError
-    from evalkit.pairing import TASK_VERSION
 
     known, seen = tasks(), set()
     for run in loaded:
@@ -138,8 +138,8 @@ def print_lines(lines: list[dict[str, Any]], as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps({"baselines": lines}, ensure_ascii=False, indent=1))
         return
+    from evalkit.comparison.wording import number
     from evalkit.table import format_table
-    from evalkit.wording import number
 
     rows = [
         (

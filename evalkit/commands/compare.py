@@ -33,9 +33,9 @@ def command(
       evalkit compare runs --against main --json
     """
     from evalkit.compare import CompareOptions, compare_runs
-    from evalkit.comparison_text import comparisons_json, comparisons_text
-    from evalkit.named_runs import find_runs
-    from evalkit.pairing import check_allowed
+    from evalkit.comparison.named_runs import find_runs
+    from evalkit.comparison.pairing import check_allowed
+    from evalkit.comparison.text import comparisons_json, comparisons_text
 
     options = CompareOptions(allowed=check_allowed(allow), **flags)  # type: ignore[arg-type]
     loaded = find_runs(runs, baselines)

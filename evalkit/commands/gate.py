@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from evalkit.policy import Policy
+    from evalkit.gating.policy import Policy
 
 BASELINE = click.option(
     "--baseline", "baseline", multiple=True, metavar="RUN|NAME", help="Run folder, folder of runs, or baseline name."
@@ -52,10 +52,10 @@ def command(ctx: click.Context, /, baseline: tuple[str, ...], candidate: tuple[s
     """
     if ctx.invoked_subcommand is not None:
         return 0
+    from evalkit.comparison.named_runs import find_runs
+    from evalkit.comparison.pairing import check_allowed
     from evalkit.gate import judge
-    from evalkit.gate_text import result_json, result_markdown, result_text
-    from evalkit.named_runs import find_runs
-    from evalkit.pairing import check_allowed
+    from evalkit.gating.gate_text import result_json, result_markdown, result_text
 
     require(baseline=baseline, candidate=candidate)
     policy = choose_policy(flags["policy"], alpha=flags["alpha"], on_inconclusive=flags["on_inconclusive"])
@@ -63,7 +63,7 @@ def command(ctx: click.Context, /, baseline: tuple[str, ...], candidate: tuple[s
     runs = [find_runs(names, flags["baselines"]) for names in (baseline, candidate)]
     result = judge(runs[0], runs[1], policy, allowed)
     if flags["junit"]:
-        from evalkit.junit import result_junit
+        from evalkit.gating.junit import result_junit
 
         write(flags["junit"], result_junit(result))
     if flags["markdown"]:
@@ -98,8 +98,8 @@ def plan_command(baseline: tuple[str, ...], pilot: tuple[str, ...], correlation:
       evalkit gate plan --baseline main --policy gate.toml
       evalkit gate plan --baseline main --pilot runs/20260101T000001.000000Z-mini_cws-max-match-4d5e6f
     """
-    from evalkit.gate_plan import CORRELATION, plan, plan_json, plan_text
-    from evalkit.named_runs import find_runs
+    from evalkit.comparison.named_runs import find_runs
+    from evalkit.gating.gate_plan import CORRELATION, plan, plan_json, plan_text
 
     require(baseline=baseline)
     policy = choose_policy(flags["policy"], alpha=flags["alpha"], on_inconclusive=None)
@@ -128,7 +128,7 @@ def require(**named: tuple[str, ...]) -> None:
 
 def choose_policy(path: str | None, alpha: float | None, on_inconclusive: str | None) -> Policy:
     """The policy of a file, or the default one, with what the flags say."""
-    from evalkit.policy import Policy, read_policy
+    from evalkit.gating.policy import Policy, read_policy
 
     policy = read_policy(path) if path else Policy()
     changes: dict[str, Any] = {}

@@ -113,6 +113,10 @@ FORBIDDEN = {
     ),
     "evalkit.record": ("torch", MODELS, TASKS, "evalkit.adapters", "evalkit.store", "click", *UPPER),
     "evalkit.store": ("torch", MODELS, TASKS, "evalkit.adapters", "click", *UPPER),
+    **{
+        module: ("torch", MODELS, TASKS, "evalkit.adapters", "evalkit.kinds", "evalkit.spec", "click", *UPPER)
+        for module in ("evalkit.comparison", "evalkit.compare", "evalkit.gating", "evalkit.gate", "evalkit.baseline")
+    },
     "evalkit.catalog": ("torch", MODELS, "evalkit.adapters", "click", *UPPER),
     "evalkit.cli": ("torch", MODELS, TASKS),
     "evalkit.__main__": ("torch", MODELS, TASKS),

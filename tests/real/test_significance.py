@@ -10,11 +10,11 @@ from sacrebleu.metrics import BLEU
 from sacrebleu.significance import PairedTest
 
 from evalkit.compare import CompareOptions, compare_pair
+from evalkit.comparison.loaded import load_run
+from evalkit.comparison.significance import Measure, Paired, bootstrap, randomize
 from evalkit.gate import Verdict, judge
-from evalkit.loaded import load_run
+from evalkit.gating.policy import Check, Policy
 from evalkit.metrics.bleu import Bleu
-from evalkit.policy import Check, Policy
-from evalkit.significance import Measure, Paired, bootstrap, randomize
 from tests.stored import keep_run
 
 pytestmark = pytest.mark.real

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from evalkit.answers import Answers, answers, newcombe, wilson
+from evalkit.comparison.answers import Answers, answers, newcombe, wilson
+from evalkit.comparison.significance import Measure, Paired
 from evalkit.metrics.squad import SquadV1
-from evalkit.significance import Measure, Paired
 
 COLUMNS = ("exact_match", "f1", "questions")
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from evalkit.baseline import BaselineStore, Blessing
+from evalkit.comparison.loaded import load_run
 from evalkit.errors import DataError, InvalidInputError
-from evalkit.loaded import load_run
 from evalkit.metrics.squad import SquadV1
 from tests.stored import keep_run
 

@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 
 from evalkit.compare import EXACT, RANDOMIZATION, CompareOptions, compare_pair, compare_runs
-from evalkit.comparison_text import comparisons_json
+from evalkit.comparison.loaded import load_run
+from evalkit.comparison.pairing import check_allowed, mismatches
+from evalkit.comparison.text import comparisons_json
 from evalkit.errors import InvalidInputError
-from evalkit.loaded import load_run
 from evalkit.metrics.bleu import Bleu
 from evalkit.metrics.chrf import Chrf
 from evalkit.metrics.perplexity import Perplexity
 from evalkit.metrics.seqeval import Seqeval
 from evalkit.metrics.squad import SquadV1
-from evalkit.pairing import check_allowed, mismatches
 from evalkit.requests import RollingResponse
 from evalkit.stats import Resampling, paired_difference
 from tests.stored import keep_run

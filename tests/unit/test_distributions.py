@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from evalkit.distributions import binomial_tail, normal_cdf, normal_quantile, t_cdf, t_quantile
+from evalkit.comparison.distributions import binomial_tail, normal_cdf, normal_quantile, t_cdf, t_quantile
 
 
 @pytest.mark.parametrize("degrees", [1, 2, 3, 4, 5, 19, 99, 100, 101, 102, 499, 9999])

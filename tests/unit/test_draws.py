@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from evalkit.draws import CHUNK, bootstrap_sums, chunks, spread, swap_sums
+from evalkit.comparison.draws import CHUNK, bootstrap_sums, chunks, spread, swap_sums
 
 
 def plain_bootstrap(table, resamples, seed):

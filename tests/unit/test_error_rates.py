@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from evalkit.bounds import bounds_of
+from evalkit.comparison.bounds import bounds_of
+from evalkit.comparison.significance import Measure, Paired, bootstrap
+from evalkit.gating.plan import power_of
 from evalkit.metrics.squad import SquadV1
-from evalkit.plan import power_of
-from evalkit.significance import Measure, Paired, bootstrap
 
 TRIALS, ALPHA = 200, 0.05
 F1 = Measure(SquadV1(), ("exact_match", "f1", "questions"), "f1")

@@ -10,13 +10,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from evalkit.comparison.loaded import load_run
 from evalkit.errors import InvalidInputError
 from evalkit.gate import GateResult, Verdict, judge
-from evalkit.gate_text import reason, result_json, result_markdown, result_text
-from evalkit.loaded import load_run
+from evalkit.gating.gate_text import reason, result_json, result_markdown, result_text
+from evalkit.gating.policy import Check, Policy
 from evalkit.metrics.perplexity import Perplexity
 from evalkit.metrics.squad import SquadV1
-from evalkit.policy import Check, Policy
 from evalkit.requests import RollingResponse
 from tests.stored import keep_run
 
@@ -265,7 +265,14 @@ def test_a_run_that_is_named_twice_is_refused(answers):
 
 
 def test_gate_and_compare_load_no_model_and_no_data_library():
-    modules = ["commands.gate", "commands.compare", "gate_text", "comparison_text", "junit", "gate_plan"]
+    modules = [
+        "commands.gate",
+        "commands.compare",
+        "gating.gate_text",
+        "comparison.text",
+        "gating.junit",
+        "gating.gate_plan",
+    ]
     code = f"import sys, {', '.join(f'evalkit.{name}' for name in modules)}"
     heavy = ("torch", "datasets", "pandas", "scipy", "sklearn", "sacrebleu", "nltk", "rich", "jinja2", "fsspec")
     program = f"{code}\nprint([name for name in {heavy!r} if name in sys.modules])"

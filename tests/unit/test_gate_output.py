@@ -5,13 +5,13 @@ from xml.etree import ElementTree
 
 import pytest
 
+from evalkit.comparison.loaded import load_run
+from evalkit.comparison.wording import interval, markdown, number, p_value, plain_json, xml
 from evalkit.gate import judge
-from evalkit.gate_text import result_markdown, result_text
-from evalkit.junit import result_junit
-from evalkit.loaded import load_run
+from evalkit.gating.gate_text import result_markdown, result_text
+from evalkit.gating.junit import result_junit
+from evalkit.gating.policy import Check, Policy
 from evalkit.metrics.squad import SquadV1
-from evalkit.policy import Check, Policy
-from evalkit.wording import interval, markdown, number, p_value, plain_json, xml
 from tests.stored import keep_run
 
 NASTY = [

@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from evalkit.comparison.loaded import load_run, run_folders
 from evalkit.errors import DataError, InvalidInputError
-from evalkit.loaded import load_run, run_folders
 from evalkit.metrics.squad import SquadV1
 from tests.stored import keep_run
 

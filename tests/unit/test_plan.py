@@ -5,13 +5,13 @@ import math
 import numpy as np
 import pytest
 
+from evalkit.comparison.loaded import load_run
 from evalkit.errors import InvalidInputError
-from evalkit.gate_plan import plan, plan_json, plan_text
-from evalkit.loaded import load_run
+from evalkit.gating.gate_plan import plan, plan_json, plan_text
+from evalkit.gating.plan import chance_to_pass, detectable_drop, examples_needed, power_of
+from evalkit.gating.policy import Check, Policy
 from evalkit.metrics.rouge import Rouge
 from evalkit.metrics.squad import SquadV1
-from evalkit.plan import chance_to_pass, detectable_drop, examples_needed, power_of
-from evalkit.policy import Check, Policy
 from tests.stored import keep_run
 
 Z = 1.6448536269514722

@@ -3,12 +3,12 @@
 import pytest
 
 from evalkit.errors import InvalidInputError
+from evalkit.gating.policy import Check, Policy, default_margin, read_policy
 from evalkit.metrics.bleu import Bleu
 from evalkit.metrics.cws import Cws
 from evalkit.metrics.perplexity import Perplexity
 from evalkit.metrics.squad import SquadV1
 from evalkit.metrics.ter import Ter
-from evalkit.policy import Check, Policy, default_margin, read_policy
 
 GOOD = """
 alpha = 0.01

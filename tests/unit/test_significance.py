@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from evalkit.comparison.significance import Measure, Paired, bootstrap, holm, randomize
 from evalkit.metrics.perplexity import Perplexity
 from evalkit.metrics.rouge import Rouge
 from evalkit.metrics.seqeval import Seqeval
 from evalkit.metrics.squad import SquadV1
-from evalkit.significance import Measure, Paired, bootstrap, holm, randomize
 
 F1 = Measure(SquadV1(), ("exact_match", "f1", "questions"), "f1")
 

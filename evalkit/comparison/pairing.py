@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from evalkit.draws import FloatArray
+from evalkit.comparison.draws import FloatArray
+from evalkit.comparison.loaded import LoadedRun
+from evalkit.comparison.significance import Measure, Paired
 from evalkit.errors import InvalidInputError, UnknownNameError
-from evalkit.loaded import LoadedRun
 from evalkit.metrics.base import Statistics
-from evalkit.significance import Measure, Paired
 from evalkit.stats import sum_clusters
 
 INCOMPLETE = "incomplete"

@@ -9,17 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from evalkit.bounds import effect_bounds
 from evalkit.compare import stored_metric
-from evalkit.draws import bootstrap_sums, spread
+from evalkit.comparison.bounds import effect_bounds
+from evalkit.comparison.draws import bootstrap_sums, spread
+from evalkit.comparison.loaded import LoadedRun
+from evalkit.comparison.pairing import Sides
+from evalkit.comparison.significance import Measure, Paired
+from evalkit.comparison.wording import number, percent, plain_json
 from evalkit.errors import InvalidInputError, UnknownNameError
-from evalkit.loaded import LoadedRun
-from evalkit.pairing import Sides
-from evalkit.plan import chance_to_pass, detectable_drop, examples_needed
-from evalkit.policy import Check, Policy, default_margin
-from evalkit.significance import Measure, Paired
+from evalkit.gating.plan import chance_to_pass, detectable_drop, examples_needed
+from evalkit.gating.policy import Check, Policy, default_margin
 from evalkit.table import format_table, printable
-from evalkit.wording import number, percent, plain_json
 
 CORRELATION = 0.5
 """Assumed correlation of baseline and candidate where no second run shows it.

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from xml.etree import ElementTree
 
+from evalkit.comparison.wording import clip, xml
 from evalkit.gate import Finding, GateResult, Verdict
-from evalkit.gate_text import reason
-from evalkit.policy import FAIL
-from evalkit.wording import clip, xml
+from evalkit.gating.gate_text import reason
+from evalkit.gating.policy import FAIL
 
 _ELEMENTS = {
     Verdict.REGRESSED: "failure",

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 
-from evalkit.distributions import normal_cdf, normal_quantile
+from evalkit.comparison.distributions import normal_cdf, normal_quantile
 
 
 def power_of(drop: float, stderr: float, margin: float, alpha: float) -> float:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from evalkit.baseline import SCHEME, BaselineStore, is_name
+from evalkit.comparison.loaded import LoadedRun, load_run, run_folders
 from evalkit.errors import InvalidInputError
-from evalkit.loaded import LoadedRun, load_run, run_folders
 
 
 def find_runs(names: Sequence[str], baselines: str) -> list[LoadedRun]:

@@ -23,8 +23,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from evalkit.distributions import normal_cdf, normal_quantile, t_cdf, t_quantile
-from evalkit.draws import FloatArray, bootstrap_sums, spread, swap_sums
+from evalkit.comparison.distributions import normal_cdf, normal_quantile, t_cdf, t_quantile
+from evalkit.comparison.draws import FloatArray, bootstrap_sums, spread, swap_sums
 from evalkit.metrics.base import AnyMetric, Statistics
 
 SLACK = 1e-12

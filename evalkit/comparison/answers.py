@@ -17,10 +17,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from evalkit.distributions import binomial_tail, normal_quantile
-from evalkit.draws import FloatArray
+from evalkit.comparison.distributions import binomial_tail, normal_quantile
+from evalkit.comparison.draws import FloatArray
+from evalkit.comparison.significance import Paired
 from evalkit.metrics.base import weights
-from evalkit.significance import Paired
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from evalkit.pairing import Sides
-from evalkit.significance import Measure, bootstrap
+from evalkit.comparison.pairing import Sides
+from evalkit.comparison.significance import Measure, bootstrap
 
 RESAMPLES = 500
 """Resamples of the intervals of subsets."""

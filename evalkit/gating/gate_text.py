@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from typing import Any
 
-from evalkit.bounds import Bounds
+from evalkit.comparison.bounds import Bounds
+from evalkit.comparison.wording import clip, markdown, number, p_value, percent, plain_json
 from evalkit.gate import Finding, GateResult, Verdict
-from evalkit.policy import FAIL, Check, Policy
+from evalkit.gating.policy import FAIL, Check, Policy
 from evalkit.table import format_table, printable
-from evalkit.wording import clip, markdown, number, p_value, percent, plain_json
 
 _COLUMNS = ("check", "verdict", "baseline", "candidate", "change", "bounds", "margin")
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from evalkit.answers import Answers, answers
-from evalkit.distributions import normal_quantile
-from evalkit.significance import Paired, Spread, bootstrap, randomize
+from evalkit.comparison.answers import Answers, answers
+from evalkit.comparison.distributions import normal_quantile
+from evalkit.comparison.significance import Paired, Spread, bootstrap, randomize
 
 FEW_UNITS = 100
 """Where fewer units differ, the randomization test is asked too; beyond, both agree."""

@@ -7,8 +7,8 @@ from dataclasses import asdict
 from typing import Any
 
 from evalkit.compare import CompareOptions, Comparison, ValueComparison
+from evalkit.comparison.wording import clip, interval, number, p_value, plain_json
 from evalkit.table import format_table, printable
-from evalkit.wording import clip, interval, number, p_value, plain_json
 
 
 def comparisons_text(comparisons: Sequence[Comparison], options: CompareOptions) -> str:

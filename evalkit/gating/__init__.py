@@ -1,0 +1,1 @@
+"""Policies, plans and reports of the gate; `evalkit.gate` decides."""
