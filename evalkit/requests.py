@@ -190,9 +190,6 @@ class Answer:
     no_answer_probability: float | None = None
 
 
-REQUEST_KINDS: tuple[str, ...] = ("generate", "score", "rolling", "label", "span", "classify")
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelInfo:
     """What a run records about the model that answered."""

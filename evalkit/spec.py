@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from evalkit.errors import InvalidInputError
 from evalkit.languages import language_code
 from evalkit.metrics.base import AnyMetric
-from evalkit.requests import REQUEST_KINDS, ModelSettings
+
+if TYPE_CHECKING:
+    from evalkit.requests import ModelSettings
+
+REQUEST_KINDS: tuple[str, ...] = ("generate", "score", "rolling", "label", "span", "classify")
+"""The kinds of requests of `evalkit.requests`, by name."""
 
 Row: TypeAlias = Mapping[str, Any]
 """One record of a data file under the field names of the task's kind, before it becomes an `Example`."""

@@ -26,6 +26,8 @@ def format_table(header: Sequence[str], rows: Sequence[Sequence[str]], right: fr
 
 def width(text: str) -> int:
     """Columns that a text takes on a terminal."""
+    if text.isascii():
+        return len(text)
     return sum(
         0 if unicodedata.combining(character) else 2 if unicodedata.east_asian_width(character) in "WF" else 1
         for character in text
@@ -34,6 +36,8 @@ def width(text: str) -> int:
 
 def printable(text: str) -> str:
     """A text without control characters, so that data cannot steer the terminal."""
+    if text.isprintable():
+        return text
     return "".join(c if c.isprintable() else " " if c in "\n\t\r" else f"\\x{ord(c):02x}" for c in text)
 
 

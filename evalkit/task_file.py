@@ -27,8 +27,7 @@ from evalkit.kinds import KINDS
 from evalkit.metrics.base import AnyMetric
 from evalkit.metrics.configure import configure
 from evalkit.metrics.registry import METRICS
-from evalkit.requests import REQUEST_KINDS
-from evalkit.spec import Files, Hub, TaskSpec
+from evalkit.spec import REQUEST_KINDS, Files, Hub, TaskSpec
 from evalkit.value_types import check_types, fits, shown, type_name
 
 _SOURCES: Mapping[str, type[Files] | type[Hub]] = {"files": Files, "hub": Hub}

@@ -9,12 +9,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from evalkit.errors import InvalidInputError
 from evalkit.metrics.base import AnyMetric
-from evalkit.requests import Example, GenerateRequest, Request, Response
 from evalkit.spec import Row, TaskSpec
+
+if TYPE_CHECKING:
+    from evalkit.requests import Example, GenerateRequest, Request, Response
 
 
 class Kind(ABC):
@@ -151,6 +153,8 @@ def cluster_field(row: Row) -> str | None:
 
 def generate_request(task: TaskSpec, example: Example, prompt: str) -> GenerateRequest:
     """A request for generated text with the task's stop texts and limit."""
+    from evalkit.requests import GenerateRequest
+
     return GenerateRequest(
         example_id=example.id,
         inputs=example.inputs,

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from evalkit.errors import InvalidInputError
 from evalkit.kinds.base import Kind, cluster_field, generate_request, text_field, unexpected
 from evalkit.metrics.base import AnyMetric
 from evalkit.metrics.classification import Classification
-from evalkit.requests import (
-    ClassifyRequest,
-    ClassifyResponse,
-    Example,
-    GenerateRequest,
-    GenerateResponse,
-    Response,
-    ScoreRequest,
-    ScoreResponse,
-)
 from evalkit.spec import Row, TaskSpec
+
+if TYPE_CHECKING:
+    from evalkit.requests import (
+        ClassifyRequest,
+        Example,
+        GenerateRequest,
+        Response,
+        ScoreRequest,
+    )
 
 
 class TextClassification(Kind):
@@ -32,6 +31,8 @@ class TextClassification(Kind):
 
     def example(self, row: Row, example_id: str) -> Example:
         """Turn a row with text and label into an example."""
+        from evalkit.requests import Example
+
         inputs = {"text": text_field(row, "text")}
         if "text_pair" in row:
             inputs["text_pair"] = text_field(row, "text_pair")
@@ -50,6 +51,8 @@ class TextClassification(Kind):
         self, task: TaskSpec, example: Example, request_kind: str, prompt: str
     ) -> ClassifyRequest | ScoreRequest | GenerateRequest:
         """Ask for a class, for the probability of each class's name, or for the name."""
+        from evalkit.requests import ClassifyRequest, ScoreRequest
+
         if request_kind == "generate":
             return generate_request(task, example, prompt)
         if request_kind == "score":
@@ -70,6 +73,8 @@ class TextClassification(Kind):
 
     def prediction(self, task: TaskSpec, example: Example, response: Response) -> str | None:
         """The class chosen, the most probable one, or the one whose name the text begins with."""
+        from evalkit.requests import ClassifyResponse, GenerateResponse, ScoreResponse
+
         if isinstance(response, ClassifyResponse):
             return response.label
         if isinstance(response, ScoreResponse):

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from evalkit.errors import InvalidInputError
 from evalkit.kinds.base import Kind, cluster_field, generate_request, texts_field, unexpected
 from evalkit.metrics.base import AnyMetric
 from evalkit.metrics.cws import Cws
-from evalkit.requests import (
-    Example,
-    GenerateRequest,
-    GenerateResponse,
-    LabelRequest,
-    LabelResponse,
-    Response,
-)
 from evalkit.spec import Row, TaskSpec
+
+if TYPE_CHECKING:
+    from evalkit.requests import (
+        Example,
+        GenerateRequest,
+        LabelRequest,
+        Response,
+    )
 
 SEPARATOR = "  "
 """Between the words of a segmented line, as in the SIGHAN files."""
@@ -36,6 +36,8 @@ class WordSegmentation(Kind):
 
     def example(self, row: Row, example_id: str) -> Example:
         """Turn a row with words into an example whose text has no spaces."""
+        from evalkit.requests import Example
+
         words = texts_field(row, "words")
         text = "".join(words)
         if not text:
@@ -53,6 +55,8 @@ class WordSegmentation(Kind):
         self, task: TaskSpec, example: Example, request_kind: str, prompt: str
     ) -> LabelRequest | GenerateRequest:
         """Ask for one BMES label a character, or for the segmented text."""
+        from evalkit.requests import LabelRequest
+
         if request_kind == "generate":
             return generate_request(task, example, prompt)
         text = example.inputs["text"]
@@ -60,6 +64,8 @@ class WordSegmentation(Kind):
 
     def prediction(self, task: TaskSpec, example: Example, response: Response) -> str | None:
         """The segmented line; generated text is laid over the characters of the input."""
+        from evalkit.requests import GenerateResponse, LabelResponse
+
         text = example.inputs["text"]
         if isinstance(response, LabelResponse):
             return None if response.labels is None else SEPARATOR.join(words_from_labels(text, response.labels))

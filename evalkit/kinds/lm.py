@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from evalkit.errors import InvalidInputError
 from evalkit.kinds.base import Kind, cluster_field, text_field, unexpected
 from evalkit.metrics.base import AnyMetric
 from evalkit.metrics.perplexity import Perplexity
-from evalkit.requests import Example, Response, RollingRequest, RollingResponse
 from evalkit.spec import Row, TaskSpec
+
+if TYPE_CHECKING:
+    from evalkit.requests import Example, Response, RollingRequest, RollingResponse
 
 
 class LanguageModelling(Kind):
@@ -22,6 +24,8 @@ class LanguageModelling(Kind):
 
     def example(self, row: Row, example_id: str) -> Example:
         """Turn a row with a text into an example."""
+        from evalkit.requests import Example
+
         text = text_field(row, "text")
         if not text:
             raise InvalidInputError("field 'text' is empty; a text without characters has no perplexity")
@@ -29,10 +33,14 @@ class LanguageModelling(Kind):
 
     def request(self, task: TaskSpec, example: Example, request_kind: str, prompt: str) -> RollingRequest:
         """Ask for the log-probability of the whole text."""
+        from evalkit.requests import RollingRequest
+
         return RollingRequest(example_id=example.id, inputs=example.inputs, text=example.inputs["text"])
 
     def prediction(self, task: TaskSpec, example: Example, response: Response) -> RollingResponse:
         """Keep log-probability and token count together."""
+        from evalkit.requests import RollingResponse
+
         if isinstance(response, RollingResponse):
             return response
         raise unexpected(response, self.name)

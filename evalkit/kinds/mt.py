@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from evalkit.errors import InvalidInputError
 from evalkit.kinds.base import (
@@ -18,8 +18,10 @@ from evalkit.languages import UNSEGMENTED, language_name
 from evalkit.metrics.base import AnyMetric
 from evalkit.metrics.bleu import Bleu
 from evalkit.metrics.chrf import Chrf, ChrfPlusPlus
-from evalkit.requests import Example, GenerateRequest, GenerateResponse, Response
 from evalkit.spec import Row, TaskSpec
+
+if TYPE_CHECKING:
+    from evalkit.requests import Example, GenerateRequest, Response
 
 
 class MachineTranslation(Kind):
@@ -34,6 +36,8 @@ class MachineTranslation(Kind):
 
     def example(self, row: Row, example_id: str) -> Example:
         """Turn a row with source and references into an example."""
+        from evalkit.requests import Example
+
         references = texts_field(row, "references", allow_single=True)
         if not references:
             raise InvalidInputError("field 'references' is empty; expected at least one translation")
@@ -50,6 +54,8 @@ class MachineTranslation(Kind):
 
     def prediction(self, task: TaskSpec, example: Example, response: Response) -> str | None:
         """Take the generated text as it is: scorers differ in what they strip."""
+        from evalkit.requests import GenerateResponse
+
         if isinstance(response, GenerateResponse):
             return response.text
         raise unexpected(response, self.name)

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from evalkit.errors import InvalidInputError
 from evalkit.kinds.base import Kind, cluster_field, generate_request, texts_field, unexpected
 from evalkit.languages import UNSEGMENTED
 from evalkit.metrics.base import AnyMetric
 from evalkit.metrics.seqeval import Seqeval
-from evalkit.requests import (
-    Example,
-    GenerateRequest,
-    GenerateResponse,
-    LabelRequest,
-    LabelResponse,
-    Response,
-)
 from evalkit.spec import Row, TaskSpec
+
+if TYPE_CHECKING:
+    from evalkit.requests import (
+        Example,
+        GenerateRequest,
+        LabelRequest,
+        Response,
+    )
 
 _NO_ENTITIES = "none"
 _NO_ENTITIES_ZH = "无"
@@ -40,6 +40,8 @@ class NamedEntityRecognition(Kind):
 
     def example(self, row: Row, example_id: str) -> Example:
         """Turn a row with tokens and tags into an example."""
+        from evalkit.requests import Example
+
         tokens, tags = texts_field(row, "tokens"), texts_field(row, "tags")
         if len(tokens) != len(tags):
             raise InvalidInputError(f"{len(tokens)} tokens but {len(tags)} tags; expected one tag for each token")
@@ -51,6 +53,8 @@ class NamedEntityRecognition(Kind):
         self, task: TaskSpec, example: Example, request_kind: str, prompt: str
     ) -> LabelRequest | GenerateRequest:
         """Ask for tags, or for the entities as text."""
+        from evalkit.requests import LabelRequest
+
         if request_kind == "generate":
             return generate_request(task, example, prompt)
         tags = tuple(tag for label in task.labels for tag in (f"B-{label}", f"I-{label}"))
@@ -63,6 +67,8 @@ class NamedEntityRecognition(Kind):
 
     def prediction(self, task: TaskSpec, example: Example, response: Response) -> tuple[str, ...] | None:
         """Take the tags, or find the entities that were written in the sentence."""
+        from evalkit.requests import GenerateResponse, LabelResponse
+
         if isinstance(response, LabelResponse):
             return response.labels
         if isinstance(response, GenerateResponse):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from evalkit.errors import InvalidInputError
 from evalkit.kinds.base import Kind, cluster_field, generate_request, text_field, texts_field, unexpected
@@ -11,16 +11,16 @@ from evalkit.metrics.base import AnyMetric
 from evalkit.metrics.cmrc2018 import Cmrc2018
 from evalkit.metrics.mlqa import Mlqa
 from evalkit.metrics.squad import SquadV1, SquadV2
-from evalkit.requests import (
-    Answer,
-    Example,
-    GenerateRequest,
-    GenerateResponse,
-    Response,
-    SpanRequest,
-    SpanResponse,
-)
 from evalkit.spec import Row, TaskSpec
+
+if TYPE_CHECKING:
+    from evalkit.requests import (
+        Answer,
+        Example,
+        GenerateRequest,
+        Response,
+        SpanRequest,
+    )
 
 _NO_ANSWER = frozenset({"unanswerable", "no answer", "n/a", "无法回答", "没有答案", "無法回答"})
 _MLQA_LANGUAGES = frozenset({"es", "hi", "vi", "de", "ar"})
@@ -43,6 +43,8 @@ class QuestionAnswering(Kind):
 
     def example(self, row: Row, example_id: str) -> Example:
         """Turn a row with question, context and answers into an example."""
+        from evalkit.requests import Example
+
         inputs = {name: text_field(row, name) for name in ("question", "context")}
         return Example(
             id=example_id,
@@ -62,6 +64,8 @@ class QuestionAnswering(Kind):
         self, task: TaskSpec, example: Example, request_kind: str, prompt: str
     ) -> SpanRequest | GenerateRequest:
         """Ask for a span, or for text."""
+        from evalkit.requests import SpanRequest
+
         if request_kind == "generate":
             return generate_request(task, example, prompt)
         return SpanRequest(
@@ -74,6 +78,8 @@ class QuestionAnswering(Kind):
 
     def prediction(self, task: TaskSpec, example: Example, response: Response) -> Answer:
         """Read the answer; a generated "unanswerable" means no answer where the task allows that."""
+        from evalkit.requests import Answer, GenerateResponse, SpanResponse
+
         if isinstance(response, SpanResponse):
             return Answer(response.text, response.no_answer_probability)
         if isinstance(response, GenerateResponse):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from evalkit.errors import InvalidInputError
 from evalkit.kinds.base import (
@@ -17,8 +17,10 @@ from evalkit.kinds.base import (
 from evalkit.languages import UNSEGMENTED
 from evalkit.metrics.base import AnyMetric
 from evalkit.metrics.rouge import Rouge
-from evalkit.requests import Example, GenerateRequest, GenerateResponse, Response
 from evalkit.spec import Row, TaskSpec
+
+if TYPE_CHECKING:
+    from evalkit.requests import Example, GenerateRequest, Response
 
 
 class Summarization(Kind):
@@ -33,6 +35,8 @@ class Summarization(Kind):
 
     def example(self, row: Row, example_id: str) -> Example:
         """Turn a row with document and references into an example."""
+        from evalkit.requests import Example
+
         references = texts_field(row, "references", allow_single=True)
         if not references:
             raise InvalidInputError("field 'references' is empty; expected at least one summary")
@@ -49,6 +53,8 @@ class Summarization(Kind):
 
     def prediction(self, task: TaskSpec, example: Example, response: Response) -> str | None:
         """Take the generated text as it is."""
+        from evalkit.requests import GenerateResponse
+
         if isinstance(response, GenerateResponse):
             return response.text
         raise unexpected(response, self.name)

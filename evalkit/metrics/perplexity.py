@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from evalkit.errors import InvalidInputError, InvalidTypeError, UnknownNameError
 from evalkit.languages import UNSPACED, language_code
 from evalkit.metrics.base import Metric, Ratio, Statistics, check_corpus, weights
-from evalkit.requests import RollingResponse
 
 if TYPE_CHECKING:
     from evalkit.metrics.base import FloatArray
+    from evalkit.requests import RollingResponse
 
-LogProbabilities: TypeAlias = Sequence[float] | RollingResponse
+LogProbabilities: TypeAlias = "Sequence[float] | RollingResponse"
 """Natural-log probabilities of a text's scored tokens, or their sum and number."""
 
 _COLUMNS = ("nll_nats", "tokens", "words", "characters", "bytes", "sequence_perplexity", "sequences")
@@ -151,6 +151,8 @@ def negative_log_likelihood(prediction: LogProbabilities, index: int) -> tuple[f
         InvalidInputError: There is no scored token, or a log-probability is positive or not finite.
         InvalidTypeError: The prediction is not numbers.
     """
+    from evalkit.requests import RollingResponse
+
     if isinstance(prediction, RollingResponse):
         logprobs, tokens = [prediction.logprob_nats], prediction.token_count
     else:

@@ -10,13 +10,15 @@ from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from typing import NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from evalkit.errors import InvalidTypeError
 from evalkit.metrics.base import Metric, Ratio, Statistics, check_corpus
-from evalkit.requests import Answer
 
-Prediction: TypeAlias = str | Answer | None
+if TYPE_CHECKING:
+    from evalkit.requests import Answer
+
+Prediction: TypeAlias = "str | Answer | None"
 """An answer, '' where the system says that there is none; None where it said nothing."""
 
 Compare: TypeAlias = Callable[[str, str], tuple[float, float]]
@@ -81,6 +83,8 @@ def answer_texts(predictions: Sequence[Prediction]) -> list[str | None]:
     Raises:
         InvalidTypeError: A prediction is not a string, `Answer` or None.
     """
+    from evalkit.requests import Answer
+
     texts = [prediction.text if isinstance(prediction, Answer) else prediction for prediction in predictions]
     for index, text in enumerate(texts):
         if text is not None and not isinstance(text, str):

@@ -22,7 +22,6 @@ from evalkit.metrics.qa import (
     best,
     check_references,
 )
-from evalkit.requests import Answer
 
 if TYPE_CHECKING:
     import numpy as np
@@ -202,6 +201,8 @@ def _given_texts(predictions: Sequence[Prediction]) -> list[str]:
 
 
 def _no_answer_probabilities(predictions: Sequence[Prediction]) -> list[float] | None:
+    from evalkit.requests import Answer
+
     found = [prediction.no_answer_probability if isinstance(prediction, Answer) else None for prediction in predictions]
     given = [probability for probability in found if probability is not None]
     if not given:

@@ -10,7 +10,7 @@ import evalkit.adapters.baselines
 from evalkit.adapters import ADAPTERS, open_adapter
 from evalkit.adapters.baselines import BASELINES, Baseline
 from evalkit.errors import DataError, UnknownNameError
-from evalkit.requests import REQUEST_KINDS
+from evalkit.spec import REQUEST_KINDS
 
 
 def test_unknown_scheme_names_the_nearest_and_all_known_ones():
