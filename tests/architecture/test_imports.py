@@ -80,6 +80,10 @@ FORBIDDEN = {
         *UPPER,
     ),
     "evalkit.data": ("torch", MODELS, TASKS, "evalkit.adapters", "evalkit.record", "click", *UPPER),
+    "evalkit.training": (TASKS, "click", "evalkit.cli", "evalkit.commands"),
+    "evalkit.report": ("torch", MODELS, TASKS, "evalkit.spec", "evalkit.kinds", "evalkit.adapters", "click", *UPPER),
+    "evalkit.scaling": ("torch", MODELS, TASKS, "evalkit.spec", "evalkit.kinds", "evalkit.adapters", "click", *UPPER),
+    "evalkit.cache": ("torch", MODELS, TASKS, "evalkit.metrics", "evalkit.adapters", "click", *UPPER),
     "evalkit.adapters": (
         TASKS,
         "evalkit.spec",
