@@ -1,0 +1,406 @@
+"""What a report holds, as frozen data: every format is written from a `Report` and from nothing else.
+
+    Report
+      columns     one a task version, data set, metric and signature; values of one column can be set side by side
+      models      one a model (and set-up, where it was run in several)
+      cells       one a model and column: value, interval, marks, rank, notes; cells without a value say why
+      tasks       one page a task version and data set: all metrics, pairs, slices, errors
+      runs        every run that was read, shown or not, with what is needed to make it again
+      curves, scaling, notes
+
+Numbers are on the metric's own scale; `Display` says how the field prints them. Texts come from runs and are untrusted: a
+writer escapes every one of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+SCHEMA_VERSION = 1
+"""Rises when a field changes its meaning or goes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Note:
+    """Something that a reader of a number should know, where the number stands."""
+
+    kind: str
+    """``partial``, ``failed``, ``truncated``, ``unscored``, ``prompts``, ``several``, ``setup``, ``warning``, ..."""
+    text: str
+    """One line."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Display:
+    """How the field prints a value: ``f"{value * factor:.{digits}f}"``."""
+
+    factor: float
+    """100 where a share is printed in percent, else 1."""
+    digits: int
+    """Decimals."""
+    unit: str
+    """``%`` where printed numbers are percent, else empty."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """One value that models are compared by: one task version, one data set, one metric, one signature."""
+
+    key: str
+    """Short and unique within the report; safe in an HTML id."""
+    page: str
+    """Key of the task page that it belongs to."""
+    task: str
+    version: int
+    kind: str
+    """mt, summarization, qa, ner, cws, lm or classification."""
+    language: str
+    title: str
+    """Task, with what tells it from the other columns of the report: version, data, metric."""
+    metric: str
+    """Label of the metric."""
+    value: str
+    """Name of the value."""
+    signature: str
+    higher_is_better: bool
+    display: Display
+    n: int
+    """Examples of the compared runs."""
+    units: int
+    """Independent units: clusters where the task names them, else examples."""
+    test: str
+    """The paired test behind marks and pairs; empty where nothing was compared."""
+    notes: tuple[Note, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Model:
+    """One row of the leaderboard."""
+
+    key: str
+    """Short and unique within the report; safe in an HTML id."""
+    name: str
+    """As it is shown: the model's name, with its reference or set-up where the name alone is not unique."""
+    ref: str
+    family: str
+    digests: tuple[str, ...]
+    """Digests of the weights or outputs of its runs, sorted."""
+    parameters: int | None
+    tokens_seen: int | None
+    """Tokens seen in training."""
+    tokens_per_s: float | None
+    """Median over the shown runs that count tokens."""
+    latest: str
+    """Start of its newest run, UTC, ISO 8601."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """One model in one column."""
+
+    model: str
+    """Key of the model."""
+    column: str
+    """Key of the column."""
+    value: float | None
+    """None where there is no run, or where the value is undefined."""
+    low: float | None = None
+    """Lower end of the interval."""
+    high: float | None = None
+    confidence: float | None = None
+    """Level of the interval."""
+    n: int = 0
+    """Examples that were scored."""
+    unscored: int = 0
+    runs: tuple[str, ...] = ()
+    """Ids of the runs that the value comes from; several where it is a mean."""
+    others: tuple[str, ...] = ()
+    """Ids of further runs of this model and column that are not shown."""
+    deviation: float | None = None
+    """Standard deviation between runs, where the value is a mean of several."""
+    is_comparable: bool = False
+    """Whether it takes part in marks, ranks and pairs; if not, a note says why."""
+    is_best: bool = False
+    """Whether it has the best value of the comparable cells."""
+    is_tied: bool = False
+    """Whether it is not significantly worse than the best one (paired test, Holm over the column)."""
+    p_best: float | None = None
+    """Adjusted p of its difference from the best one."""
+    rank: int | None = None
+    """Place by value among the comparable cells; equal values share one."""
+    rank_low: int | None = None
+    """Best rank of the bootstrap interval."""
+    rank_high: int | None = None
+    notes: tuple[Note, ...] = ()
+    """Warnings, and why a cell is empty or not compared."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scored:
+    """A value with its interval."""
+
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+    n: int = 0
+    """Examples behind it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetricRow:
+    """One value of a task for every model of its page."""
+
+    metric: str
+    """Label of the metric."""
+    value: str
+    """Name of the value, e.g. ``rouge2`` or ``f1[PER]``."""
+    signature: str
+    is_headline: bool
+    higher_is_better: bool
+    display: Display
+    values: tuple[Scored | None, ...]
+    """In the order of the page's models; None where a model has no such value."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pair:
+    """How two models differ: the second minus the first, on the metric's scale and in its direction."""
+
+    first: str
+    """Key of a model."""
+    second: str
+    difference: float | None
+    low: float | None
+    high: float | None
+    p: float | None
+    """Unadjusted."""
+    p_holm: float | None
+    """Adjusted over the pairs of the column."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pairwise:
+    """All pairs of the comparable models of a column."""
+
+    column: str
+    """Key of the column."""
+    models: tuple[str, ...]
+    """Keys, best first."""
+    pairs: tuple[Pair, ...]
+    """Each unordered pair once; with the best one alone where there are very many models."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SliceGroup:
+    """Some of the examples."""
+
+    name: str
+    """E.g. ``12-20``, ``PER`` or ``answerable``."""
+    n: int
+    """Examples in it."""
+    values: tuple[Scored | None, ...]
+    """In the order of the page's models."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Slices:
+    """A value on subsets of the examples."""
+
+    by: str
+    """What the examples are grouped by, e.g. ``reference length``."""
+    unit: str
+    """Of the groups' names, e.g. ``characters``; may be empty."""
+    column: str
+    """Key of the column whose value it is."""
+    display: Display
+    groups: tuple[SliceGroup, ...]
+    notes: tuple[Note, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BreakdownRow:
+    """One kind of outcome, counted for each model."""
+
+    group: str
+    """E.g. an entity type, or ``answerable``; empty where there is one group."""
+    outcome: str
+    """E.g. ``boundary error``."""
+    counts: tuple[int | None, ...]
+    """In the order of the page's models; None where it is not known."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Breakdown:
+    """What went right and wrong, in the terms of the task's kind."""
+
+    title: str
+    unit: str
+    """What is counted, e.g. ``questions``, ``entities`` or ``words``."""
+    rows: tuple[BreakdownRow, ...]
+    """Rows of a group stand together; their counts add up to the group's size where they share one total."""
+    notes: tuple[Note, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskPage:
+    """Everything about one task version on one data set."""
+
+    key: str
+    """Short and unique within the report; safe in an HTML id."""
+    task: str
+    version: int
+    kind: str
+    language: str
+    title: str
+    data: Mapping[str, Any]
+    """source, revision, split, digest and n of the data."""
+    columns: tuple[str, ...]
+    """Keys of its columns."""
+    models: tuple[str, ...]
+    """Keys of the models that have a run of it, in the order of the leaderboard."""
+    metrics: tuple[MetricRow, ...]
+    pairwise: tuple[Pairwise, ...]
+    slices: tuple[Slices, ...]
+    breakdowns: tuple[Breakdown, ...]
+    notes: tuple[Note, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """One run that was read: what it is, whether it is shown, and how to make it again."""
+
+    id: str
+    place: str
+    """Folder or address that it was read from."""
+    model: str
+    """Key of its model."""
+    page: str
+    """Key of its task page."""
+    use: str
+    """``shown``, ``averaged``, or why not: ``older``, ``not the best``, ``partial``, ``duplicate``."""
+    status: str
+    """``complete``, or why not."""
+    created: str
+    """Start, UTC, ISO 8601."""
+    command: str
+    """The command line that makes it again, quoted for a POSIX shell; empty where the record does not say."""
+    task_digest: str
+    data_digest: str
+    model_digest: str
+    settings: Mapping[str, Any]
+    counts: Mapping[str, int]
+    timing: Mapping[str, float]
+    versions: Mapping[str, str]
+    """evalkit, python and packages."""
+    commit: str
+    """Git commit, with ``-dirty`` behind it where the tree was changed; may be empty."""
+    platform: str
+    warnings: tuple[str, ...] = ()
+    """What the run itself warned of."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CurvePoint:
+    """One checkpoint of a training run."""
+
+    run: str
+    """Id of the run."""
+    steps: int | None
+    tokens_seen: int | None
+    value: float
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Curve:
+    """A value over the checkpoints of one training run."""
+
+    training: str
+    """Name of the training run."""
+    column: str
+    """Key of the column."""
+    by: str
+    """``tokens_seen`` or ``steps``: what the points are sorted by."""
+    points: tuple[CurvePoint, ...]
+    """At least two, with different places."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScalingPoint:
+    """One model of a scaling fit."""
+
+    x: float
+    y: float
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScalingLine:
+    """A fitted curve with its band."""
+
+    name: str
+    x: tuple[float, ...]
+    y: tuple[float, ...]
+    low: tuple[float, ...] = ()
+    """Lower edge of the band; empty where there is none."""
+    high: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scaling:
+    """A scaling fit that was given with the runs."""
+
+    title: str
+    file: str
+    """Base name of the file that it was read from."""
+    form: str
+    """E.g. ``chinchilla``."""
+    x_title: str
+    y_title: str
+    parameters: Mapping[str, Any]
+    """Fitted parameters with their intervals, as the fit states them."""
+    points: tuple[ScalingPoint, ...]
+    lines: tuple[ScalingLine, ...]
+    notes: tuple[Note, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """How the report was made: enough to make it again from the same runs."""
+
+    title: str
+    runs: str
+    """``latest``, ``best`` or ``mean``: the rule for several runs of one model and task."""
+    confidence: float
+    """Level of differences and rank ranges; marks are decided at 1 minus it."""
+    resamples: int
+    seed: int
+    metrics: tuple[str, ...]
+    tasks: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """A leaderboard with everything behind it."""
+
+    settings: Settings
+    columns: tuple[Column, ...]
+    models: tuple[Model, ...]
+    cells: tuple[Cell, ...]
+    """One for every model and column, models outer, in their order."""
+    tasks: tuple[TaskPage, ...]
+    runs: tuple[Run, ...]
+    curves: tuple[Curve, ...] = ()
+    scaling: tuple[Scaling, ...] = ()
+    notes: tuple[Note, ...] = ()
+    """What concerns the whole report."""
+    schema_version: int = field(default=SCHEMA_VERSION)
+
+    def cell(self, model: str, column: str) -> Cell:
+        """The cell of a model and a column, by their keys."""
+        rows = {one.key: place for place, one in enumerate(self.models)}
+        places = {one.key: place for place, one in enumerate(self.columns)}
+        return self.cells[rows[model] * len(self.columns) + places[column]]
