@@ -17,7 +17,7 @@ from evalkit.comparison.pairing import Sides
 from evalkit.comparison.significance import Measure, Paired
 from evalkit.comparison.wording import number, percent, plain_json
 from evalkit.errors import InvalidInputError, UnknownNameError
-from evalkit.gating.plan import chance_to_pass, detectable_drop, examples_needed
+from evalkit.gating.plan import Shape, chance_to_pass, detectable_drop, examples_needed
 from evalkit.gating.policy import Check, Policy, default_margin
 from evalkit.table import format_table, printable
 
@@ -27,6 +27,10 @@ CORRELATION = 0.5
 Pairs of published systems on the same test sets have 0.25 (exact match of two unlike readers) to 0.96 (two segmenters with the
 same word list), half of them above 0.6; checkpoints of one recipe are more alike.
 """
+
+
+FEW_UNITS = 30
+"""Below, plans are warned about: reports/gate_errors.md shows what happens on 20 clusters."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +43,8 @@ class PlannedCheck:
     units: int
     stderr: float | None
     """Standard error of the effect; None where it cannot be known."""
+    skewness: float | None
+    """Skewness of the effect's sampling distribution, 0 where only the baseline is known; None where nothing is."""
     basis: str
     """What the standard error was taken from."""
     detectable: float | None
@@ -102,21 +108,26 @@ def _plan(
     margin, is_relative = (check.margin, check.is_relative) if check.margin is not None else default_margin(metric)
     [pair] = sides.pairs([Measure(metric, columns, value, is_relative)], tables)
     if pilot is None:
-        stderr, basis = _own(pair, policy) * math.sqrt(2 * (1 - correlation)), f"assumed correlation {correlation:g}"
+        shape, basis = (
+            Shape(_own(pair, policy) * math.sqrt(2 * (1 - correlation))),
+            f"assumed correlation {correlation:g}",
+        )
     else:
         [bounds] = effect_bounds([pair], sides.n, policy.alpha, policy.resamples, policy.seed)
-        stderr, basis = (bounds.stderr if bounds else math.nan), f"paired with {pilot.name}"
-    known = math.isfinite(stderr)
+        shape = Shape(bounds.stderr, bounds.skewness) if bounds else Shape(math.nan)
+        basis = f"paired with {pilot.name}"
+    known = math.isfinite(shape.stderr)
     return PlannedCheck(
         check=replace(check, metric=label, value=value, margin=margin, is_relative=is_relative),
         scale=metric.scale,
         n=sides.n,
         units=pair.units,
-        stderr=stderr if known else None,
+        stderr=shape.stderr if known else None,
+        skewness=shape.skewness if known else None,
         basis=basis,
-        detectable=detectable_drop(stderr, margin, policy.alpha, policy.power) if known else None,
-        chance_to_pass=chance_to_pass(stderr, margin, policy.alpha) if known else None,
-        needed=examples_needed(sides.n, stderr, margin, policy.alpha, policy.power) if known else None,
+        detectable=detectable_drop(shape, margin, policy.alpha, policy.power) if known else None,
+        chance_to_pass=chance_to_pass(shape, margin, policy.alpha) if known else None,
+        needed=examples_needed(sides.n, shape, margin, policy.alpha, policy.power) if known else None,
     )
 
 
@@ -165,16 +176,25 @@ def plan_text(planned: Sequence[PlannedCheck], policy: Policy) -> str:
 def plan_warnings(planned: Sequence[PlannedCheck], policy: Policy) -> list[str]:
     """Say which margins this test set cannot decide, and what would help."""
     return [
-        f"warning: {_name(one.check)}: a margin of {_amount(one, one.check.margin)} cannot be decided with {one.n} examples: an"
-        f" equally good candidate passes {percent(one.chance_to_pass or 0, 0)} of the time; take a margin of"
-        f" {_amount(one, _decidable(one, policy))} or {one.needed:,} examples"
-        for one in planned
-        if one.needed is not None and not one.can_decide
-    ] + [
-        f"warning: {_name(one.check)}: nothing can be planned, for the value is undefined or there is one independent unit only"
-        for one in planned
-        if one.needed is None
+        f"warning: {_name(one.check)}: {concern}" for one in planned if (concern := _concern(one, policy)) is not None
     ]
+
+
+def _concern(one: PlannedCheck, policy: Policy) -> str | None:
+    if one.needed is None:
+        return "nothing can be planned, for the value is undefined or there is one independent unit only"
+    if not one.can_decide:
+        return (
+            f"a margin of {_amount(one, one.check.margin)} cannot be decided with {one.n} examples: an equally good candidate"
+            f" passes {percent(one.chance_to_pass or 0, 0)} of the time; take a margin of"
+            f" {_amount(one, _decidable(one, policy))} or {one.needed:,} examples"
+        )
+    if one.units < FEW_UNITS:
+        return (
+            f"planned with {one.units} independent units; with so few, the randomization test that stands beside the"
+            " bounds can cost ten points of power"
+        )
+    return None
 
 
 def _decidable(one: PlannedCheck, policy: Policy) -> float:
