@@ -184,8 +184,8 @@ class OptimizerSection:
     """What is added to the root of the mean of squares."""
     weight_decay: float = 0.01
     """Decoupled decay of weight matrices and embeddings; norms and biases have none."""
-    clip: float | None = 1.0
-    """Longest gradient, as a Euclidean norm over all parameters; None for any."""
+    clip: float = 1.0
+    """Longest gradient, as a Euclidean norm over all parameters; 0 for any."""
 
     def __post_init__(self) -> None:
         check_choice("[optimizer] kind", self.kind, OPTIMIZERS)
@@ -194,7 +194,7 @@ class OptimizerSection:
         check_range("[optimizer] beta2", self.beta2, 0.0, 0.999999)
         check_range("[optimizer] eps", self.eps, 0.0, _INFINITY, is_open=True)
         check_range("[optimizer] weight_decay", self.weight_decay, 0.0, _INFINITY)
-        check_range("[optimizer] clip", self.clip, 0.0, _INFINITY, is_open=True)
+        check_range("[optimizer] clip", self.clip, 0.0, _INFINITY)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -295,9 +295,9 @@ class LoraSection:
 
     rank: int
     """Rank of the update of one matrix."""
-    alpha: float
+    alpha: float = 16.0
     """The update is scaled by alpha / rank."""
-    targets: tuple[str, ...]
+    targets: tuple[str, ...] = ("qkv", "out")
     """Last parts of the names of the linear layers that get one, e.g. ``qkv`` or ``attention.out``."""
     dropout: float = 0.0
     """Probability of dropout before the update."""
