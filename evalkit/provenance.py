@@ -97,6 +97,7 @@ def describe_settings(spec: RunSpec, request_kind: str) -> dict[str, Any]:
         "limit": spec.limit,
         "sample_ids": list(spec.sample_ids) if spec.sample_ids is not None else None,
         "shots": spec.shots,
+        "max_new_tokens": spec.max_new_tokens,
         "seed": spec.seed,
         "confidence": spec.confidence,
         "resamples": spec.resamples,

@@ -81,6 +81,23 @@ def resolve_task(name: str, metrics: Sequence[str] = ()) -> TaskSpec:
     return replace(task, metrics=chosen)
 
 
+def limit_answers(task: TaskSpec, adapter: ModelAdapter, max_new_tokens: int | None) -> TaskSpec:
+    """Give the answers of a task another limit; None leaves the task's own.
+
+    Raises:
+        InvalidInputError: The model answers the task without generating text.
+    """
+    if max_new_tokens is None:
+        return task
+    asked = next((kind for kind in task.requests if kind in adapter.supports), "generate")
+    if asked != "generate":
+        raise InvalidInputError(
+            f"--max-new-tokens {max_new_tokens} limits generated text, but model {adapter.info.ref!r} answers task"
+            f" {task.name!r} by {asked!r} requests; leave it out"
+        )
+    return replace(task, max_new_tokens=max_new_tokens)
+
+
 def resolve_data_dir(name: str, task: TaskSpec, given: str | None) -> str | None:
     """The folder of data files: as given, else the task file's own folder, else the environment's; None if none is needed.
 

@@ -204,6 +204,8 @@ class RunSpec:
     """Score only these examples."""
     shots: int = 0
     """Number of solved examples in a prompt."""
+    max_new_tokens: int | None = None
+    """Longest generated answer, where it is not the task's own."""
     seed: int = 0
     """Seed of shots and of the bootstrap."""
     confidence: float = 0.95

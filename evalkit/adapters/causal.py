@@ -8,12 +8,14 @@ from dataclasses import dataclass
 from itertools import chain, groupby, islice
 from typing import TYPE_CHECKING
 
+from evalkit.adapters.decoding import check_decoding
 from evalkit.adapters.engine.batching import Budget, answer_each
 from evalkit.adapters.engine.beams import BeamChooser
 from evalkit.adapters.engine.blocks import open_stack
-from evalkit.adapters.engine.choosing import Chooser, Prompt, TokenChooser, check_decoding, example_seed
+from evalkit.adapters.engine.choosing import Chooser, Prompt, TokenChooser, example_seed
 from evalkit.adapters.engine.generation import Generator
 from evalkit.adapters.engine.overflow import Fitted, check_policy, fit_left
+from evalkit.adapters.engine.prompts import PromptFitter
 from evalkit.adapters.engine.scoring import Question, Scored, Scorer
 from evalkit.adapters.engine.stops import TextTokenizer
 from evalkit.adapters.responses import unanswerable
@@ -67,6 +69,7 @@ class CausalAdapter:
         budget = Budget(self._stack.device, settings.batch_size)
         self._generator = Generator(self._stack, self._chooser(), budget)
         self._scorer = Scorer(self._stack, budget)
+        self._fitter = PromptFitter(tokenizer, self._stack.max_length, settings.on_overflow, info.ref)
 
     def _chooser(self) -> Chooser:
         decoding = self._settings.decoding
@@ -81,7 +84,7 @@ class CausalAdapter:
             InvalidInputError: Whole texts are to be scored, and the tokenizer has nothing that can stand before them.
         """
         if context.request_kind == "rolling":
-            self._prefix()
+            self._fitter.prefix()
         return ()
 
     def answer(self, requests: Sequence[Request]) -> Iterator[Response]:
@@ -107,12 +110,16 @@ class CausalAdapter:
 
     def _generate(self, requests: Sequence[GenerateRequest]) -> Iterator[Response]:
         texts = self._tokenizer.ids_of_each([request.prompt for request in requests])
-        fitted = [self._fit_prompt(request, tuple(ids)) for request, ids in zip(requests, texts, strict=True)]
+        fitted = [
+            self._fitter.fit(tuple(ids), request.max_new_tokens, request.example_id)
+            for request, ids in zip(requests, texts, strict=True)
+        ]
+        prompts = [self._prompt(request, fit) for request, fit in zip(requests, fitted, strict=True)]
 
         def respond() -> Iterator[Response]:
-            stream = answer_each([prompt for prompt, _ in fitted if prompt is not None], self._generator.generate)
-            for request, (prompt, fit) in zip(requests, fitted, strict=True):
-                if prompt is None:
+            stream = answer_each([prompt for prompt in prompts if prompt is not None], self._generator.generate)
+            for request, fit in zip(requests, fitted, strict=True):
+                if fit.error is not None:
                     yield GenerateResponse(example_id=request.example_id, text=None, error=fit.error)
                     continue
                 answer = next(stream)
@@ -125,32 +132,16 @@ class CausalAdapter:
 
         return respond()
 
-    def _fit_prompt(self, request: GenerateRequest, ids: tuple[int, ...]) -> tuple[Prompt | None, Fitted]:
-        limit, longest = request.max_new_tokens, self._stack.max_length
-        if limit < 1:
-            raise InvalidInputError(f"example {request.example_id!r}: max_new_tokens is {limit}; expected at least 1")
-        before = self._before(ids)
-        room = longest + 1 - limit  # the last new token is never read
-        if self._settings.on_overflow == "truncate":
-            # An answer that may be as long as the model leaves half of it to the prompt.
-            room = max(room, longest // 2, 1 + len(before))
-        fit = fit_left(
-            ids,
-            room - len(before),
-            self._settings.on_overflow,
-            request.example_id,
-            f"a prompt of {len(ids) + len(before)} tokens and {limit} new ones in its {longest} tokens",
-        )
+    def _prompt(self, request: GenerateRequest, fit: Fitted) -> Prompt | None:
         if fit.error is not None:
-            return None, fit
-        shown = before + fit.ids
+            return None
         seed = self._settings.decoding.seed
         return Prompt(
-            ids=shown,
-            limit=min(limit, longest + 1 - len(shown)),
+            ids=fit.ids,
+            limit=min(request.max_new_tokens, self._stack.max_length + 1 - len(fit.ids)),
             stop=request.stop,
             seed=example_seed(seed, request.example_id) if self._settings.decoding.temperature > 0.0 else 0,
-        ), fit
+        )
 
     def _score(self, requests: Sequence[ScoreRequest]) -> Iterator[Response]:
         pairs = encode_pairs(
@@ -184,7 +175,7 @@ class CausalAdapter:
     ) -> _FittedPairs:
         longest, shown, is_cut = self._stack.max_length, [], False
         for context, target in pairs:
-            before = self._before(context)
+            before = self._fitter.before(context)
             fit = fit_left(
                 context,
                 longest + 1 - len(target) - len(before),
@@ -199,7 +190,7 @@ class CausalAdapter:
         return _FittedPairs(pairs=tuple(shown), is_cut=is_cut)
 
     def _roll(self, requests: Sequence[RollingRequest]) -> Iterator[Response]:
-        prefix = self._prefix()
+        prefix = self._fitter.prefix()
         texts = self._tokenizer.ids_of_each([request.text for request in requests])
         windows = [
             [
@@ -219,20 +210,6 @@ class CausalAdapter:
                 )
 
         return respond()
-
-    def _before(self, ids: Sequence[int]) -> tuple[int, ...]:
-        """Give what stands before a prompt or a context."""
-        before = tuple(self._tokenizer.frame.before)
-        return before if before or ids else (self._prefix(),)
-
-    def _prefix(self) -> int:
-        """Give the token that stands before a text's first one."""
-        for token in (self._tokenizer.bos_id, self._tokenizer.eos_id):
-            if token is not None:
-                return token
-        raise InvalidInputError(
-            f"the tokenizer of {self.info.ref!r} has neither bos nor eos token; one must stand before a text"
-        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

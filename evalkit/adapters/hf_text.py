@@ -14,9 +14,10 @@ import torch
 from torch import Tensor
 
 from evalkit.adapters.causal import encode_pairs
+from evalkit.adapters.decoding import check_decoding
 from evalkit.adapters.encoder.fitting import check_fits
 from evalkit.adapters.encoder.passages import read_each
-from evalkit.adapters.engine.choosing import check_decoding, example_seed
+from evalkit.adapters.engine.choosing import example_seed
 from evalkit.adapters.engine.overflow import fit_left
 from evalkit.adapters.hf_model import HfAdapter, LoadedModel
 from evalkit.errors import InvalidInputError

@@ -112,7 +112,7 @@ def check_decoding(decoding: Decoding) -> None:
     Raises:
         InvalidInputError: It cannot, or one has a value that it cannot have.
     """
-    for name, neutral in (("beams", 1), ("top_k", 0), ("repetition_penalty", 1.0)):
+    for name, neutral in (("beams", 1), ("top_k", 0), ("repetition_penalty", 1.0), ("length_penalty", 1.0)):
         value = getattr(decoding, name)
         if value != neutral:
             raise InvalidInputError(

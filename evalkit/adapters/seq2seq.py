@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from itertools import chain, groupby, islice
 from typing import Protocol
 
+from evalkit.adapters.decoding import check_decoding
 from evalkit.adapters.engine.batching import Budget, answer_each
-from evalkit.adapters.engine.choosing import Chooser, Prompt, check_decoding, example_seed
+from evalkit.adapters.engine.choosing import Chooser, Prompt, example_seed
 from evalkit.adapters.engine.generation import Generator
 from evalkit.adapters.engine.overflow import check_policy
 from evalkit.adapters.engine.scoring import Question, Scored, Scorer
@@ -95,6 +96,7 @@ class Seq2SeqAdapter:
         budget = Budget(self._steps.device, settings.batch_size)
         self._generator = Generator(self._steps, chooser, budget)
         self._scorer = Scorer(self._steps, budget)
+        self._fitter = SourceFitter(tokenizer, self._steps.max_length, settings.on_overflow)
 
     def prepare(self, context: TaskContext) -> tuple[str, ...]:
         """Check that the requests of a task can be answered; there is nothing to warn of."""
@@ -122,7 +124,7 @@ class Seq2SeqAdapter:
     def _generate(self, requests: Sequence[GenerateRequest]) -> Iterator[Response]:
         texts = self._tokenizer.ids_of_each([request.prompt for request in requests])
         sources = [
-            self._source(request.example_id, "prompt", ids) for request, ids in zip(requests, texts, strict=True)
+            self._fitter.fit("prompt", ids, request.example_id) for request, ids in zip(requests, texts, strict=True)
         ]
         prompts = [
             self._prompt(request, source) for request, source in zip(requests, sources, strict=True) if not source.error
@@ -148,7 +150,7 @@ class Seq2SeqAdapter:
         self._steps.expect(prompts)
         return self._generator.generate(prompts)
 
-    def _prompt(self, request: GenerateRequest, source: _Source) -> Prompt:
+    def _prompt(self, request: GenerateRequest, source: Source) -> Prompt:
         if request.max_new_tokens < 1:
             raise InvalidInputError(
                 f"example {request.example_id!r}: max_new_tokens is {request.max_new_tokens}; expected at least 1"
@@ -203,25 +205,56 @@ class Seq2SeqAdapter:
             return _Pairs(error=problem)
         pairs = []
         for ids, target in zip(contexts, targets, strict=True):
-            source = self._source(request.example_id, "context", ids)
+            source = self._fitter.fit("context", ids, request.example_id)
             if source.error is not None:
                 return _Pairs(error=source.error)
             pairs.append((source, target))
         return _Pairs(pairs=tuple(pairs))
 
-    def _source(self, example_id: str, name: str, ids: Sequence[int]) -> _Source:
-        """Put a text into its frame, where needed without its end."""
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """What the encoder reads of a text, or why it reads nothing."""
+
+    ids: tuple[int, ...] = ()
+    is_cut: bool = False
+    error: str | None = None
+
+
+class SourceFitter:
+    """Turns texts into sources that fit a model: how they are read, in training and after it.
+
+    Args:
+        tokenizer: The model's; with a pad token.
+        longest: Tokens of the longest source, special ones included.
+        policy: What happens to texts longer than that.
+    """
+
+    def __init__(self, tokenizer: PairTokenizer, longest: int, policy: str) -> None:
+        self._tokenizer, self._longest, self._policy = tokenizer, longest, policy
+
+    def fit(self, name: str, ids: Sequence[int], example_id: str) -> Source:
+        """Put a text into its frame, where needed without its end.
+
+        Args:
+            name: What the text is, for messages.
+            ids: Its tokens.
+            example_id: For messages.
+
+        Raises:
+            InvalidInputError: It is too long, and the policy is neither ``skip`` nor ``truncate``, or nothing would be left.
+        """
         frame = self._tokenizer.frame
         before, after = tuple(frame.before), tuple(frame.after)
-        room = self._steps.max_length - len(before) - len(after)
+        room = self._longest - len(before) - len(after)
         if len(ids) <= room:
-            return _Source(ids=before + tuple(ids) + after or self._nothing())
+            return Source(ids=before + tuple(ids) + after or self._nothing())
         length = len(ids) + len(before) + len(after)
-        problem = f"the model cannot take a {name} of {length} tokens, its longest source has {self._steps.max_length}"
-        if self._settings.on_overflow == "skip":
-            return _Source(error=problem)
-        if self._settings.on_overflow == "truncate" and room > 0:
-            return _Source(ids=before + tuple(ids[:room]) + after, is_cut=True)
+        problem = f"the model cannot take a {name} of {length} tokens, its longest source has {self._longest}"
+        if self._policy == "skip":
+            return Source(error=problem)
+        if self._policy == "truncate" and room > 0:
+            return Source(ids=before + tuple(ids[:room]) + after, is_cut=True)
         ways = "truncate or skip" if room > 0 else "skip"
         raise InvalidInputError(f"example {example_id!r}: {problem}; use --on-overflow {ways}")
 
@@ -233,23 +266,14 @@ class Seq2SeqAdapter:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Source:
-    """What the encoder reads of a text, or why it reads nothing."""
-
-    ids: tuple[int, ...] = ()
-    is_cut: bool = False
-    error: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class _Pairs:
     """The contexts and targets of a score request, as the model is shown them, or why there are none."""
 
-    pairs: tuple[tuple[_Source, tuple[int, ...]], ...] = ()
+    pairs: tuple[tuple[Source, tuple[int, ...]], ...] = ()
     error: str | None = None
 
     @property
-    def asked(self) -> list[tuple[_Source, tuple[int, ...]]]:
+    def asked(self) -> list[tuple[Source, tuple[int, ...]]]:
         """Those with something to score."""
         return [pair for pair in self.pairs if pair[1]]
 

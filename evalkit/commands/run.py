@@ -41,7 +41,7 @@ class RunOptions:
     shots: int
     """Solved examples in a prompt."""
     seed: int
-    """Seed of shots and resampling."""
+    """Seed of shots, sampled answers and resampling."""
     confidence: float
     """Level of intervals."""
     resamples: int
@@ -58,8 +58,18 @@ class RunOptions:
     """What happens to texts longer than the model."""
     beams: int
     """Beams of generation."""
+    length_penalty: float
+    """Exponent of beam search's length penalty."""
     temperature: float
     """Temperature of generation; 0 is greedy."""
+    top_k: int
+    """Tokens to sample among; 0 for all."""
+    top_p: float
+    """Probability of the tokens to sample among."""
+    repetition_penalty: float
+    """Penalty of tokens that are there already; 1 for none."""
+    max_new_tokens: int | None
+    """Longest generated answer, instead of the tasks' own."""
 
 
 @click.command(name="run")
@@ -78,7 +88,7 @@ class RunOptions:
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Score only the first N examples.")
 @click.option("--sample-ids", metavar="ID[,ID]|@FILE", help="Score only these examples.")
 @click.option("--shots", type=click.IntRange(min=0), default=0, show_default=True, help="Solved examples in a prompt.")
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of shots and resampling.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of all drawing.")
 @click.option("--confidence", type=float, default=0.95, show_default=True, help="Level of the intervals.")
 @click.option(
     "--resamples",
@@ -105,7 +115,23 @@ class RunOptions:
     help="What to do with texts longer than the model.",
 )
 @click.option("--beams", type=click.IntRange(min=1), default=1, show_default=True, help="Beams of generation.")
+@click.option(
+    "--length-penalty",
+    type=float,
+    default=1.0,
+    show_default=True,
+    metavar="ALPHA",
+    help="Exponent of beam search's length penalty; 0 for none.",
+)
 @click.option("--temperature", type=click.FloatRange(min=0), default=0.0, show_default=True, help="0 is greedy.")
+@click.option("--top-k", type=click.IntRange(min=0), default=0, show_default=True, help="Sample among K; 0 for all.")
+@click.option(
+    "--top-p", type=float, default=1.0, show_default=True, help="Sample among the tokens of this probability."
+)
+@click.option("--repetition-penalty", type=float, default=1.0, show_default=True, help="Above 1 against repetition.")
+@click.option(
+    "--max-new-tokens", type=click.IntRange(min=1), metavar="N", help="Longest generated answer, instead of the task's."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the run records as JSON.")
 def command(as_json: bool, **flags: object) -> int:
     """Score models on tasks, with intervals, and keep each run in a folder.
@@ -168,7 +194,7 @@ def run_task(
 
     from evalkit.data.load import load
     from evalkit.progress import show_progress, show_waiting
-    from evalkit.resolve import expand_models, resize, resolve_model
+    from evalkit.resolve import expand_models, limit_answers, resize, resolve_model
     from evalkit.runner import run
     from evalkit.spec import RunSpec
 
@@ -195,12 +221,13 @@ def run_task(
                 limit=options.limit,
                 sample_ids=sample_ids,
                 shots=options.shots,
+                max_new_tokens=options.max_new_tokens,
                 seed=options.seed,
                 confidence=options.confidence,
                 resamples=options.resamples,
                 neural=settings if is_neural else None,
             )
-            record = run(spec, task, data, adapter, store, show_progress)
+            record = run(spec, limit_answers(task, adapter, spec.max_new_tokens), data, adapter, store, show_progress)
         except EvalkitError as error:
             failures.append(error)
         else:
@@ -213,19 +240,30 @@ def model_settings(options: RunOptions) -> ModelSettings:
     """The flags of neural models.
 
     Raises:
-        InvalidInputError: The batch size is neither ``auto`` nor a positive number.
+        InvalidInputError: The batch size is neither ``auto`` nor a positive number, or a setting of generation cannot be.
     """
+    from evalkit.adapters.decoding import check_decoding
     from evalkit.requests import Decoding, ModelSettings
 
     size = options.batch_size
     if size != "auto" and not (size.isdecimal() and int(size) > 0):
         raise InvalidInputError(f"--batch-size {size!r} is neither auto nor a number of 1 or more")
+    decoding = Decoding(
+        beams=options.beams,
+        length_penalty=options.length_penalty,
+        temperature=options.temperature,
+        top_k=options.top_k,
+        top_p=options.top_p,
+        repetition_penalty=options.repetition_penalty,
+        seed=options.seed,
+    )
+    check_decoding(decoding)
     return ModelSettings(
         device=options.device,
         dtype=options.dtype,
         batch_size=None if size == "auto" else int(size),
         on_overflow=options.on_overflow,
-        decoding=Decoding(beams=options.beams, temperature=options.temperature, seed=options.seed),
+        decoding=decoding,
     )
 
 

@@ -1,88 +1,8 @@
 """Checkpoint folders through the command line: tiny random models of the three families on embedded tasks."""
 
-from pathlib import Path
-
 import pytest
-import torch
 
-from evalkit.checkpoints import save_checkpoint
-from evalkit.data.load import load
-from evalkit.resolve import resolve_task
-from evalkit.tokenization.training import train_bpe, train_unigram, train_wordpiece
-from evalkit_models.bert import BertConfig
-from evalkit_models.bert_heads import BertForClasses, BertForTokenLabels
-from evalkit_models.gpt import GPT, GPTConfig
-from evalkit_models.t5 import T5, T5Config
-
-TEXTS = [f"the {animal} saw {number} small houses near the river" for animal in ("cat", "dog") for number in range(20)]
-SEGMENTATION = ("B", "M", "E", "S")
-
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
-@pytest.fixture(scope="module")
-def chinese() -> list[str]:
-    return [example.inputs["text"] for example in load(resolve_task("mini_cws"), "dev").examples]
-
-
-def seeded() -> None:
-    torch.manual_seed(0)
-
-
-@pytest.fixture(scope="module")
-def gpt(tmp_path_factory) -> Path:
-    seeded()
-    tokenizer = train_bpe(TEXTS, 300)
-    config = GPTConfig(vocab_size=320, max_length=64, width=32, layers=2, heads=2, ff_width=64)
-    folder = tmp_path_factory.mktemp("models") / "gpt-tiny"
-    save_checkpoint(folder, GPT(config), tokenizer)
-    return folder
-
-
-@pytest.fixture(scope="module")
-def segmenter(tmp_path_factory, chinese) -> Path:
-    seeded()
-    tokenizer = train_wordpiece(chinese, 900)
-    config = BertConfig(vocab_size=tokenizer.largest_id + 1, max_length=128, width=32, layers=2, heads=2, ff_width=64)
-    folder = tmp_path_factory.mktemp("models") / "bert-tiny-cws"
-    save_checkpoint(folder, BertForTokenLabels(config, 4), tokenizer, labels=SEGMENTATION)
-    return folder
-
-
-@pytest.fixture(scope="module")
-def classifier(tmp_path_factory) -> Path:
-    seeded()
-    tokenizer = train_wordpiece(TEXTS, 300)
-    config = BertConfig(vocab_size=tokenizer.largest_id + 1, max_length=128, width=32, layers=2, heads=2, ff_width=64)
-    folder = tmp_path_factory.mktemp("models") / "bert-tiny-classes"
-    labels = ("negative", "neutral", "positive")
-    save_checkpoint(folder, BertForClasses(config, 3), tokenizer, labels=labels)
-    return folder
-
-
-@pytest.fixture(scope="module")
-def t5(tmp_path_factory) -> Path:
-    seeded()
-    tokenizer = train_unigram(TEXTS, 120)
-    config = T5Config(
-        vocab_size=tokenizer.largest_id + 1,
-        max_length=512,
-        width=32,
-        layers=2,
-        decoder_layers=2,
-        heads=2,
-        head_width=16,
-        ff_width=64,
-    )
-    folder = tmp_path_factory.mktemp("models") / "t5-tiny"
-    save_checkpoint(folder, T5(config), tokenizer)
-    return folder
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def record(outcome) -> dict:

@@ -19,7 +19,6 @@ import torch
 from torch import Tensor
 
 from evalkit.adapters.engine.stops import Generated, TextEnd, TextTokenizer
-from evalkit.errors import InvalidInputError
 from evalkit.requests import Decoding
 
 _CHUNK = 512
@@ -71,27 +70,6 @@ class Chooser(Protocol):
             The new token of each row, and, unless each row goes on from itself, the rows that they go on from.
         """
         ...
-
-
-def check_decoding(decoding: Decoding) -> None:
-    """Check that every setting has a value that it can have.
-
-    Raises:
-        InvalidInputError: One has not.
-    """
-    checks = (
-        ("beams", decoding.beams >= 1, "at least 1"),
-        ("temperature", 0.0 <= decoding.temperature < float("inf"), "at least 0"),
-        ("top_k", decoding.top_k >= 0, "at least 0"),
-        ("top_p", 0.0 < decoding.top_p <= 1.0, "above 0 and at most 1"),
-        ("repetition_penalty", 0.0 < decoding.repetition_penalty < float("inf"), "above 0"),
-        ("length_penalty", abs(decoding.length_penalty) < float("inf"), "a finite number"),
-    )
-    for name, is_right, expected in checks:
-        if not is_right:
-            raise InvalidInputError(f"{name} is {getattr(decoding, name)!r}; expected {expected}")
-    if decoding.beams > 1 and decoding.temperature > 0.0:
-        raise InvalidInputError("beam search does not sample; leave out beams or temperature")
 
 
 def example_seed(seed: int, example_id: str) -> int:

@@ -4,8 +4,8 @@ import pytest
 import torch
 from transformers import RepetitionPenaltyLogitsProcessor, TopKLogitsWarper, TopPLogitsWarper
 
+from evalkit.adapters.decoding import check_decoding
 from evalkit.adapters.engine.choosing import (
-    check_decoding,
     example_seed,
     filtered,
     most_probable,
@@ -83,6 +83,19 @@ def test_an_example_has_its_own_seed():
 def test_a_setting_that_cannot_be_is_refused(setting, value):
     with pytest.raises(ValueError, match=f"{setting} is .*; expected "):
         check_decoding(replace(Decoding(), **{setting: value}))
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"top_k": 5}, "top_k is 5, which changes nothing at temperature 0"),
+        ({"top_p": 0.5}, "top_p is 0.5, which changes nothing at temperature 0"),
+        ({"length_penalty": 0.0}, "length_penalty is 0.0, which changes nothing without beam search"),
+    ],
+)
+def test_a_setting_without_effect_is_refused(settings, message):
+    with pytest.raises(ValueError, match=message):
+        check_decoding(Decoding(**settings))
 
 
 def requests(count=8):
