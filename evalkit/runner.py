@@ -44,6 +44,9 @@ Progress: TypeAlias = Callable[[Iterable[Any], int, str], Iterable[Any]]
 PROMPTED: frozenset[str] = frozenset({GenerateRequest.kind, ScoreRequest.kind})
 """Request kinds that show a prompt."""
 
+READABLE_CHARACTERS = 2000
+"""Longest text of an input that samples keep: enough to read beside an output; the prompt's digest says what was asked."""
+
 
 class NotKeptError(InvalidInputError):
     """A run was scored but could not be kept; the record is there, so that its values can still be shown."""
@@ -344,12 +347,25 @@ def samples(answered: Sequence[Answered], measured: Sequence[Measured]) -> Itera
             "response": provenance.plain(row.response),
             "prediction": provenance.plain(row.prediction),
             "references": provenance.plain(row.example.references),
+            "inputs": readable_inputs(row.example),
             "truncated": row.response.truncated,
             "statistics": {part.label: provenance.plain_numbers(part.statistics.rows[place]) for part in measured}
             if is_scored
             else None,
         }
         place += is_scored
+
+
+def readable_inputs(example: Example) -> dict[str, Any]:
+    """What an example asks, for people who read its outputs; long texts are cut, and the reference is not said twice."""
+    shown: dict[str, Any] = {}
+    for name, value in example.inputs.items():
+        if isinstance(value, str):
+            if value in example.references:
+                continue
+            value = value if len(value) <= READABLE_CHARACTERS else f"{value[:READABLE_CHARACTERS]}…"
+        shown[name] = provenance.plain(value)
+    return shown
 
 
 def request_digest(request: Request) -> str:

@@ -13,8 +13,8 @@ from evalkit.kinds import KINDS
 from evalkit.metrics.classification import Classification
 from evalkit.metrics.configure import configure
 from evalkit.record import RunRecord
-from evalkit.requests import ClassifyResponse, ModelInfo, Request, Response, TaskContext
-from evalkit.runner import run
+from evalkit.requests import ClassifyResponse, Example, ModelInfo, Request, Response, TaskContext
+from evalkit.runner import readable_inputs, run
 from evalkit.spec import Generated, ModelRef, RunSpec, TaskSpec
 from evalkit.store import RunStore, read_record, read_samples
 
@@ -196,3 +196,13 @@ def test_a_run_kept_on_another_file_system_has_its_record_written_last(tmp_path)
     assert address == f"memory://bucket/runs/{record.id}"
     assert RunRecord.from_json(system.cat(f"/bucket/runs/{record.id}/run.json").decode()) == record
     assert json.loads(system.cat(f"/bucket/runs/{record.id}/samples.jsonl")) == {"id": "1", "text": "\ud800"}
+
+
+def test_samples_hold_what_was_asked_but_no_long_text_whole(tmp_path):
+    record = run_toy(tmp_path)
+    assert [sample["inputs"] for sample in read_samples(tmp_path / record.id)][:2] == [
+        {"text": "test 0"},
+        {"text": "test 1"},
+    ]
+    long = Example(id="1", inputs={"document": "x" * 2001, "tokens": ("a", "b"), "text": "y"}, references=("y",))
+    assert readable_inputs(long) == {"document": "x" * 2000 + "…", "tokens": ["a", "b"]}
