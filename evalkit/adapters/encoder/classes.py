@@ -19,12 +19,46 @@ from evalkit_models.bert_heads import BertForClasses
 
 
 @dataclass(frozen=True, slots=True)
-class _Fitted:
-    """One request as a passage; or why it is skipped."""
+class FittedText:
+    """One text or pair as a passage; or why it is skipped."""
 
     passage: Passage | None
+    """The wanted token is the first."""
     is_cut: bool = False
     error: str | None = None
+
+
+class TextFitter:
+    """Turns texts and pairs of texts into passages that fit a model: how they are read, in training and after it.
+
+    Args:
+        tokenizer: The model's.
+        longest: Tokens that the model takes, special ones included.
+        policy: What happens to texts longer than that; a class has no windows.
+    """
+
+    def __init__(self, tokenizer: MaskedTokenizer, longest: int, policy: str) -> None:
+        self._tokenizer, self._longest, self._policy = tokenizer, longest, policy
+
+    def fit(self, text: Sequence[int], second: Sequence[int] | None, example_id: str) -> FittedText:
+        """Make a passage of the tokens of one text, or of two.
+
+        Raises:
+            InvalidInputError: They are too long under the policies ``error`` and ``window``.
+        """
+        frame, longest = self._tokenizer.frame, self._longest
+        special = len(frame.single(())) if second is None else len(frame.pair((), ())[0])
+        found = special + len(text) + len(second or ())
+        error = check_fits(found, longest, self._policy, example_id, ("truncate",))
+        if error is not None:
+            return FittedText(None, error=error)
+        if second is None:
+            passage = Passage(tuple(frame.single(text[: longest - special])), (0,))
+        else:
+            kept, kept_second = _pair_lengths(len(text), len(second), longest - special)
+            ids, segments = frame.pair(text[:kept], second[:kept_second])
+            passage = Passage(tuple(ids), (0,), segments.index(1) if 1 in segments else None)
+        return FittedText(passage, is_cut=found > longest)
 
 
 class Classifier:
@@ -45,7 +79,8 @@ class Classifier:
     ) -> None:
         self._model, self._labels = model, tuple(labels)
         self._stack = BertStack(model.bert)
-        self._tokenizer, self._budget, self._policy = tokenizer, budget, policy
+        self._fitter = TextFitter(tokenizer, self._stack.max_length, policy)
+        self._tokenizer, self._budget = tokenizer, budget
         self._allowed = cache(self._find_allowed)
 
     def answer(self, requests: Sequence[ClassifyRequest]) -> Iterator[ClassifyResponse]:
@@ -60,7 +95,7 @@ class Classifier:
         texts = self._tokenizer.ids_of_each([request.text for request in requests])
         seconds = self._tokenizer.ids_of_each([request.text_pair or "" for request in requests])
         fitted = [
-            self._fit(request, text, None if request.text_pair is None else second)
+            self._fitter.fit(text, None if request.text_pair is None else second, request.example_id)
             for request, text, second in zip(requests, texts, seconds, strict=True)
         ]
 
@@ -95,21 +130,6 @@ class Classifier:
                 " write the names that it was trained with into id2label of its config.json"
             )
         return [places[name] for name in names or self._labels]
-
-    def _fit(self, request: ClassifyRequest, text: Sequence[int], second: Sequence[int] | None) -> _Fitted:
-        frame, longest = self._tokenizer.frame, self._stack.max_length
-        special = len(frame.single(())) if second is None else len(frame.pair((), ())[0])
-        found = special + len(text) + len(second or ())
-        error = check_fits(found, longest, self._policy, request.example_id, ("truncate",))
-        if error is not None:
-            return _Fitted(None, error=error)
-        if second is None:
-            passage = Passage(tuple(frame.single(text[: longest - special])), (0,))
-        else:
-            kept, kept_second = _pair_lengths(len(text), len(second), longest - special)
-            ids, segments = frame.pair(text[:kept], second[:kept_second])
-            passage = Passage(tuple(ids), (0,), segments.index(1) if 1 in segments else None)
-        return _Fitted(passage, is_cut=found > longest)
 
     @torch.inference_mode()
     def _read(self, passages: list[Passage]) -> list[list[float]]:

@@ -25,8 +25,8 @@ _OUTSIDE = ("O", "S")
 
 
 @dataclass(frozen=True, slots=True)
-class _Fitted:
-    """One request as passages; or why it is skipped."""
+class FittedWords:
+    """One sentence as passages; or why it is skipped."""
 
     passages: tuple[Passage, ...] = ()
     """Their wanted tokens are the first ones of the words, in order."""
@@ -35,6 +35,57 @@ class _Fitted:
     is_cut: bool = False
     """Whether tokens were cut off, be it of the last word only."""
     error: str | None = None
+
+
+class WordFitter:
+    """Turns sentences of words into passages that fit a model: how they are read, in training and after it.
+
+    Args:
+        tokenizer: The model's.
+        longest: Tokens that the model takes, special ones included.
+        policy: What happens to sentences longer than that.
+    """
+
+    def __init__(self, tokenizer: MaskedTokenizer, longest: int, policy: str) -> None:
+        self._tokenizer, self._longest, self._policy = tokenizer, longest, policy
+
+    def fit(self, words: Sequence[str], separator: str, example_id: str) -> FittedWords:
+        """Make passages of one sentence.
+
+        Args:
+            words: Its words; none give no passage.
+            separator: What stands between words in text of their language.
+            example_id: For messages.
+
+        Raises:
+            InvalidInputError: A word cannot be a token, or the sentence is too long under the policy ``error``.
+        """
+        try:
+            encoded = self._tokenizer.encode_words(words, separator)
+        except InvalidInputError as error:
+            raise InvalidInputError(f"example {example_id!r}: {error}") from error
+        frame, longest = self._tokenizer.frame, self._longest
+        before = len(frame.before)
+        room = longest - len(frame.single(()))
+        found = len(encoded.ids) + longest - room
+        problem = check_fits(found, longest, self._policy, example_id, ("window", "truncate"))
+        if problem is not None or not words:
+            return FittedWords(error=problem)
+        firsts = _first_places(encoded.word_of_token)
+        length = len(encoded.ids)
+        if self._policy == "truncate":
+            length = min(length, room)
+        windows = overlapping_windows(length, room, max(1, room // 2))
+        read = [place for place in firsts if place < length]
+        passages = tuple(
+            Passage(
+                tuple(frame.single(encoded.ids[window.start : window.stop])),
+                tuple(before + place - window.start for place in share),
+            )
+            for window, share in zip(windows, share_out(read, windows), strict=True)
+            if share
+        )
+        return FittedWords(passages, unread=len(firsts) - len(read), is_cut=length < len(encoded.ids))
 
 
 class Labeller:
@@ -63,7 +114,7 @@ class Labeller:
     ) -> None:
         self._model, self._labels = model, tuple(labels)
         self._stack = BertStack(model.bert)
-        self._tokenizer, self._budget, self._policy = tokenizer, budget, policy
+        self._fitter, self._budget = WordFitter(tokenizer, self._stack.max_length, policy), budget
         self.separator = " "
 
     def answer(self, requests: Sequence[LabelRequest]) -> Iterator[LabelResponse]:
@@ -97,35 +148,11 @@ class Labeller:
                 " write the names that it was trained with into id2label of its config.json"
             )
 
-    def _fit(self, request: LabelRequest) -> _Fitted:
-        try:
-            encoded = self._tokenizer.encode_words(request.tokens, self.separator)
-        except InvalidInputError as error:
-            raise InvalidInputError(f"example {request.example_id!r}: {error}") from error
-        frame, longest = self._tokenizer.frame, self._stack.max_length
-        before = len(frame.before)
-        room = longest - len(frame.single(()))
-        found = len(encoded.ids) + longest - room
-        problem = check_fits(found, longest, self._policy, request.example_id, ("window", "truncate"))
-        if problem is not None or not request.tokens:
-            return _Fitted(error=problem)
-        firsts = _first_places(encoded.word_of_token)
-        length = len(encoded.ids)
-        if self._policy == "truncate":
-            length = min(length, room)
-        windows = overlapping_windows(length, room, max(1, room // 2))
-        read = [place for place in firsts if place < length]
-        if len(read) < len(firsts):
+    def _fit(self, request: LabelRequest) -> FittedWords:
+        fitted = self._fitter.fit(request.tokens, self.separator, request.example_id)
+        if fitted.unread:
             self._outside()
-        passages = tuple(
-            Passage(
-                tuple(frame.single(encoded.ids[window.start : window.stop])),
-                tuple(before + place - window.start for place in share),
-            )
-            for window, share in zip(windows, share_out(read, windows), strict=True)
-            if share
-        )
-        return _Fitted(passages, unread=len(firsts) - len(read), is_cut=length < len(encoded.ids))
+        return fitted
 
     def _outside(self) -> str:
         """Name the tag of words that were cut off."""

@@ -41,8 +41,8 @@ class FoundSpan:
 
 
 @dataclass(frozen=True, slots=True)
-class _Fitted:
-    """One request as passages, one a window; or why it is skipped."""
+class FittedContext:
+    """One question and its context as passages, one a window; or why it is skipped."""
 
     encoded: Encoding
     """The context."""
@@ -52,6 +52,61 @@ class _Fitted:
     """The wanted tokens are [CLS] and those of the context."""
     is_cut: bool = False
     error: str | None = None
+
+
+class ContextFitter:
+    """Turns questions and contexts into passages that fit a model: how they are read, in training and after it.
+
+    Args:
+        tokenizer: The model's.
+        longest: Tokens that the model takes, special ones included.
+        policy: What happens to contexts longer than that.
+        longest_answer: Most tokens of an answer, which has to fit into the overlap of two windows.
+    """
+
+    def __init__(self, tokenizer: MaskedTokenizer, longest: int, policy: str, longest_answer: int) -> None:
+        self._tokenizer, self._longest = tokenizer, longest
+        self._policy, self._longest_answer = policy, longest_answer
+
+    def fit(self, question: Sequence[int], encoded: Encoding, example_id: str) -> FittedContext:
+        """Make passages of one question and its context.
+
+        Args:
+            question: Its tokens.
+            encoded: The context.
+            example_id: For messages.
+
+        Raises:
+            InvalidInputError: They are too long under the policy ``error``.
+        """
+        frame, longest = self._tokenizer.frame, self._longest
+        special = len(frame.pair((), ())[0])
+        found = special + len(question) + len(encoded.ids)
+        error = check_fits(found, longest, self._policy, example_id, ("window", "truncate"))
+        if error is not None:
+            return FittedContext(encoded, error=error)
+        room = longest - special
+        if found > longest:
+            # A question never takes more than half of the room, or no context would be left.
+            question = question[: max(room // 2, room - len(encoded.ids))]
+        size = room - len(question)
+        length = len(encoded.ids) if self._policy == "window" else min(len(encoded.ids), size)
+        # An answer of the most tokens has to fit into the overlap, or some answers would be in no window.
+        step = max(1, min(size // 2, size - self._longest_answer + 1))
+        windows = overlapping_windows(length, size, step) if length else []
+        return FittedContext(
+            encoded,
+            tuple(windows),
+            tuple(self._passage(question, encoded.ids[window.start : window.stop]) for window in windows),
+            is_cut=special + len(question) + length < found,
+        )
+
+    def _passage(self, question: Sequence[int], context: Sequence[int]) -> Passage:
+        frame = self._tokenizer.frame
+        ids, segments = frame.pair(question, context)
+        start = len(ids) - len(frame.pair_after) - len(context)
+        wanted = (0, *range(start, start + len(context)))
+        return Passage(tuple(ids), wanted, segments.index(1) if 1 in segments else None)
 
 
 class SpanFinder:
@@ -72,7 +127,8 @@ class SpanFinder:
     ) -> None:
         self._model, self._longest = model, longest
         self._stack = BertStack(model.bert)
-        self._tokenizer, self._budget, self._policy = tokenizer, budget, policy
+        self._fitter = ContextFitter(tokenizer, self._stack.max_length, policy, longest)
+        self._tokenizer, self._budget = tokenizer, budget
 
     def answer(self, requests: Sequence[SpanRequest]) -> Iterator[SpanResponse]:
         """Find the best span of every request, in order.
@@ -86,7 +142,7 @@ class SpanFinder:
             if request.context not in contexts:
                 contexts[request.context] = self._tokenizer.encode(request.context)
         fitted = [
-            self._fit(request, question, contexts[request.context])
+            self._fitter.fit(question, contexts[request.context], request.example_id)
             for request, question in zip(requests, questions, strict=True)
         ]
 
@@ -98,43 +154,13 @@ class SpanFinder:
 
         return respond()
 
-    def _fit(self, request: SpanRequest, question: Sequence[int], encoded: Encoding) -> _Fitted:
-        frame, longest = self._tokenizer.frame, self._stack.max_length
-        special = len(frame.pair((), ())[0])
-        found = special + len(question) + len(encoded.ids)
-        error = check_fits(found, longest, self._policy, request.example_id, ("window", "truncate"))
-        if error is not None:
-            return _Fitted(encoded, error=error)
-        room = longest - special
-        if found > longest:
-            # A question never takes more than half of the room, or no context would be left.
-            question = question[: max(room // 2, room - len(encoded.ids))]
-        size = room - len(question)
-        length = len(encoded.ids) if self._policy == "window" else min(len(encoded.ids), size)
-        # An answer of the most tokens has to fit into the overlap, or some answers would be in no window.
-        step = max(1, min(size // 2, size - self._longest + 1))
-        windows = overlapping_windows(length, size, step) if length else []
-        return _Fitted(
-            encoded,
-            tuple(windows),
-            tuple(self._passage(question, encoded.ids[window.start : window.stop]) for window in windows),
-            is_cut=special + len(question) + length < found,
-        )
-
-    def _passage(self, question: Sequence[int], context: Sequence[int]) -> Passage:
-        frame = self._tokenizer.frame
-        ids, segments = frame.pair(question, context)
-        start = len(ids) - len(frame.pair_after) - len(context)
-        wanted = (0, *range(start, start + len(context)))
-        return Passage(tuple(ids), wanted, segments.index(1) if 1 in segments else None)
-
     @torch.inference_mode()
     def _read(self, passages: list[Passage]) -> list[Tensor]:
         ends = self._model.head(self._stack.read(passages))  # two of (M,)
         both = torch.stack(ends).cpu().double()
         return list(torch.split(both, [len(passage.wanted) for passage in passages], dim=1))
 
-    def _respond(self, request: SpanRequest, fit: _Fitted, logits: Sequence[Tensor]) -> SpanResponse:
+    def _respond(self, request: SpanRequest, fit: FittedContext, logits: Sequence[Tensor]) -> SpanResponse:
         if fit.error is not None:
             return SpanResponse(example_id=request.example_id, text=None, error=fit.error)
         best = self._search(request.context, fit, logits)
@@ -152,7 +178,7 @@ class SpanFinder:
             truncated=fit.is_cut,
         )
 
-    def _search(self, context: str, fit: _Fitted, logits: Sequence[Tensor]) -> FoundSpan | None:
+    def _search(self, context: str, fit: FittedContext, logits: Sequence[Tensor]) -> FoundSpan | None:
         can_border = torch.tensor([not _is_blank(context[start:end]) for start, end in fit.encoded.offsets])
         found = [
             best_span(scores[0, 1:], scores[1, 1:], can_border, (fit.windows, index), self._longest)
