@@ -20,6 +20,8 @@ from evalkit_models.layers import (
     check_divisible,
     check_inputs,
     check_sizes,
+    document_mask,
+    document_positions,
     initialise_normal,
     merge_heads,
     padding_mask,
@@ -206,6 +208,7 @@ class Bert(nn.Module):
         attention_mask: Tensor | None = None,
         segments: Tensor | None = None,
         positions: Tensor | None = None,
+        documents: Tensor | None = None,
     ) -> Tensor:
         """Read a batch in both directions.
 
@@ -213,22 +216,24 @@ class Bert(nn.Module):
             ids: Token ids `(B, T)`, T from 1 to max_length.
             attention_mask: `(B, T)`, 1 for tokens, 0 for padding on either side; None if there is no padding.
             segments: Segment ids `(B, T)`; None for all in the first.
-            positions: `(B, T)` or `(T,)`, without the offset; None counts each row's tokens from 0.
+            positions: `(B, T)` or `(T,)`, without the offset; None counts the tokens of each row, or document, from 0.
+            documents: `(B, T)`, a number for each text of a row, whose texts do not see one another; padding has a number of
+                its own, and no attention_mask goes with it. None where a row is one text.
 
         Returns:
             Hidden states `(B, T, D)`; where there is padding the values are finite and mean nothing.
 
         Raises:
-            ValueError: If T is 0 or above max_length, or the mask has another shape.
+            ValueError: If T is 0 or above max_length, or mask or documents have another shape.
         """
-        check_inputs(ids, attention_mask, self.config.max_length)
+        check_inputs(ids, attention_mask, self.config.max_length, documents)
         if positions is None:
-            positions = token_positions(ids, attention_mask)
+            positions = token_positions(ids, attention_mask) if documents is None else document_positions(documents)
         if segments is None:
             segments = torch.zeros_like(ids)
         x: Tensor = self.tokens(ids) + self.positions(positions + self.config.position_offset) + self.segments(segments)
         x = self.dropout(self.norm(x))
-        mask = padding_mask(attention_mask)
+        mask = padding_mask(attention_mask) if documents is None else document_mask(documents, is_causal=False)
         for block in self.blocks:
             x = block(x, mask)
         return x

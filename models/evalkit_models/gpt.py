@@ -22,6 +22,8 @@ from evalkit_models.layers import (
     check_divisible,
     check_inputs,
     check_sizes,
+    document_mask,
+    document_positions,
     initialise_normal,
     merge_heads,
     split_heads,
@@ -180,24 +182,34 @@ class GPT(nn.Module):
             if name.endswith(("attention.out.weight", "mlp.down.weight")):
                 nn.init.normal_(parameter, std=residual_std, generator=generator)
 
-    def hidden(self, ids: Tensor, attention_mask: Tensor | None = None, positions: Tensor | None = None) -> Tensor:
+    def hidden(
+        self,
+        ids: Tensor,
+        attention_mask: Tensor | None = None,
+        positions: Tensor | None = None,
+        documents: Tensor | None = None,
+    ) -> Tensor:
         """Compute what the head reads.
 
         Args:
             ids: Token ids `(B, T)`, T from 1 to max_length.
             attention_mask: `(B, T)`, 1 for tokens, 0 for padding on either side; None if there is no padding.
-            positions: `(B, T)` or `(T,)`; None counts each row's tokens from 0.
+            positions: `(B, T)` or `(T,)`; None counts the tokens of each row, or of each document, from 0.
+            documents: `(B, T)`, a number for each text of a row, whose texts do not see one another; padding has a number of
+                its own, and no attention_mask goes with it. None where a row is one text.
 
         Returns:
             `(B, T, D)`; where there is padding the values are finite and mean nothing.
 
         Raises:
-            ValueError: If T is 0 or above max_length, or the mask has another shape.
+            ValueError: If T is 0 or above max_length, or mask or documents have another shape.
         """
-        check_inputs(ids, attention_mask, self.config.max_length)
+        check_inputs(ids, attention_mask, self.config.max_length, documents)
         if positions is None:
-            positions = token_positions(ids, attention_mask)
+            positions = token_positions(ids, attention_mask) if documents is None else document_positions(documents)
         mask = None if attention_mask is None else causal_mask(attention_mask)
+        if documents is not None:
+            mask = document_mask(documents, is_causal=True)
         x: Tensor = self.dropout(self.tokens(ids) + self.positions(positions))
         for block in self.blocks:
             x = block(x, mask)

@@ -34,11 +34,12 @@ def check_divisible(name: str, value: int, by: str, divisor: int) -> None:
         raise ValueError(f"{name} {value} is not divisible by {by} {divisor}; choose a multiple of {divisor}")
 
 
-def check_inputs(ids: Tensor, attention_mask: Tensor | None, max_length: int) -> None:
+def check_inputs(ids: Tensor, attention_mask: Tensor | None, max_length: int, documents: Tensor | None = None) -> None:
     """Check that a batch of token ids fits the model and its mask.
 
     Raises:
-        ValueError: If ids is not `(B, T)` with T from 1 to max_length, or the mask has another shape.
+        ValueError: If ids is not `(B, T)` with T from 1 to max_length, the mask or the documents have another shape, or there
+            are both.
     """
     if ids.dim() != 2:
         raise ValueError(f"ids have shape {tuple(ids.shape)}, expected (batch, length)")
@@ -46,6 +47,10 @@ def check_inputs(ids: Tensor, attention_mask: Tensor | None, max_length: int) ->
         raise ValueError(f"found {ids.shape[1]} tokens, expected 1 to {max_length}; shorten the text or window it")
     if attention_mask is not None and attention_mask.shape != ids.shape:
         raise ValueError(f"attention_mask has shape {tuple(attention_mask.shape)}, ids have {tuple(ids.shape)}")
+    if documents is not None and attention_mask is not None:
+        raise ValueError("found attention_mask and documents, expected one of them; give padding a document of its own")
+    if documents is not None and documents.shape != ids.shape:
+        raise ValueError(f"documents have shape {tuple(documents.shape)}, ids have {tuple(ids.shape)}")
 
 
 def token_positions(ids: Tensor, attention_mask: Tensor | None) -> Tensor:
@@ -82,6 +87,28 @@ def causal_mask(attention_mask: Tensor) -> Tensor:
     square = torch.ones(length, length, dtype=torch.bool, device=attention_mask.device)
     itself = torch.eye(length, dtype=torch.bool, device=attention_mask.device)
     return (square.tril() & attention_mask.bool()[:, None, None, :]) | itself
+
+
+def document_mask(documents: Tensor, *, is_causal: bool) -> Tensor:
+    """Say which keys each query may see where several texts share a row: those of its own text.
+
+    Args:
+        documents: `(B, T)`, a number for each text of a row; padding has a number of its own.
+        is_causal: Whether a query sees keys up to itself only.
+
+    Returns:
+        Booleans `(B, 1, T, T)`.
+    """
+    is_same = documents[:, None, :, None] == documents[:, None, None, :]  # (B, 1, T, T)
+    return is_same.tril() if is_causal else is_same
+
+
+def document_positions(documents: Tensor) -> Tensor:
+    """Count the tokens of each text of a row from 0, `(B, T)`; a text's tokens stand side by side."""
+    place = torch.arange(documents.shape[1], device=documents.device).expand_as(documents)
+    is_first = torch.ones_like(documents, dtype=torch.bool)
+    is_first[:, 1:] = documents[:, 1:] != documents[:, :-1]
+    return place - torch.where(is_first, place, 0).cummax(dim=-1).values
 
 
 def split_heads(x: Tensor, heads: int) -> Tensor:
