@@ -138,6 +138,8 @@ class RollingResponse:
     example_id: str
     logprob_nats: float
     token_count: int
+    is_pseudo: bool = False
+    """Whether each token was guessed from both sides: a pseudo-log-likelihood, which is no log-probability of the text."""
     truncated: bool = False
     error: str | None = None
 
@@ -202,6 +204,9 @@ class ModelInfo:
     """Digest of whatever determines the answers: weights and configuration, the predictions file, a baseline's version."""
     family: str
     """``gpt``, ``bert``, ``t5``, ``predictions``, ``baseline``."""
+    likelihood: str | None = None
+    """How whole texts are scored: ``causal``, each token from those before it, or ``pseudo``, each from both sides; None where
+    they are not, or nobody knows how."""
     parameters: int | None = None
     tokens_seen: int | None = None
     details: Mapping[str, Any] = field(default_factory=dict)

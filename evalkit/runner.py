@@ -107,7 +107,8 @@ def run(
     started, clock = datetime.now(UTC), time.perf_counter()
     examples = select(data.examples, spec)
     context = task_context(spec, task, data, adapter)
-    warnings = [*data.warnings, *adapter.prepare(context)]
+    task, changes = KINDS[task.kind].fit(task, adapter.info)
+    warnings = [*data.warnings, *changes, *adapter.prepare(context)]
     requests = ask(spec, task, examples, context)
     loaded = time.perf_counter()
     answered = answer(task, adapter, examples, requests, progress)

@@ -23,11 +23,6 @@ if TYPE_CHECKING:
 _UNSPACED = frozenset({"zh", "ja"})
 """Languages without spaces between words."""
 
-_PSEUDO = (
-    "a masked model gives pseudo-log-likelihoods, each token guessed from both sides; do not compare the values with those of"
-    " causal models"
-)
-
 
 class _Answerer(Protocol):
     kind: ClassVar[str]
@@ -97,10 +92,10 @@ class MaskedAdapter:
         return frozenset({self._answerer.kind})
 
     def prepare(self, context: TaskContext) -> tuple[str, ...]:
-        """Learn how words are written in the task's language, and warn of values that look like others."""
+        """Learn how words are written in the task's language."""
         if isinstance(self._answerer, Labeller):
             self._answerer.separator = "" if context.language in _UNSPACED or context.kind == "cws" else " "
-        return (_PSEUDO,) if isinstance(self._answerer, GapScorer) else ()
+        return ()
 
     def answer(self, requests: Sequence[Request]) -> Iterator[Response]:
         """Answer every request, in order, as soon as it and all before it are known.

@@ -6,10 +6,14 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import torch
+from torch import nn
 
 from evalkit.checkpoints import Checkpoint, load_checkpoint
 from evalkit.errors import InvalidInputError, UnknownNameError
 from evalkit.requests import ModelAdapter, ModelInfo, ModelSettings
+from evalkit_models.bert_heads import BertForMaskedLm
+from evalkit_models.decoder import Decoder
+from evalkit_models.gpt import GPT
 from evalkit_models.t5 import T5
 
 DTYPES: Mapping[str, torch.dtype] = {
@@ -80,6 +84,7 @@ def model_info(target: str, checkpoint: Checkpoint, settings: ModelSettings, dev
         family=checkpoint.family,
         parameters=checkpoint.parameters["total"],
         tokens_seen=checkpoint.card.tokens_seen,
+        likelihood=_likelihood(checkpoint.model),
         details={
             "parameters_non_embedding": checkpoint.parameters["non_embedding"],
             "recipe": checkpoint.card.recipe,
@@ -87,3 +92,9 @@ def model_info(target: str, checkpoint: Checkpoint, settings: ModelSettings, dev
             "dtype": settings.dtype,
         },
     )
+
+
+def _likelihood(model: nn.Module) -> str | None:
+    if isinstance(model, BertForMaskedLm):
+        return "pseudo"
+    return "causal" if isinstance(model, GPT | Decoder) else None

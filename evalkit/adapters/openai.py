@@ -150,6 +150,7 @@ class OpenAIAdapter:
             # The server may change the model behind a name, and no digest can know that.
             digest=digest_json(["openai", VERSION, endpoint.model, endpoint.url, api, self._server.prefix]),
             family="openai",
+            likelihood="causal",
             details={
                 "url": endpoint.url,
                 "api": api,

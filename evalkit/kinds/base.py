@@ -16,7 +16,7 @@ from evalkit.metrics.base import AnyMetric
 from evalkit.spec import Row, TaskSpec
 
 if TYPE_CHECKING:
-    from evalkit.requests import Example, GenerateRequest, Request, Response
+    from evalkit.requests import Example, GenerateRequest, ModelInfo, Request, Response
 
 
 class Kind(ABC):
@@ -77,6 +77,17 @@ class Kind(ABC):
     def default_instruction(self, task: TaskSpec) -> str:
         """The text before all examples, for a task that has none."""
         return ""
+
+    def fit(self, task: TaskSpec, model: ModelInfo) -> tuple[TaskSpec, tuple[str, ...]]:
+        """Give a task the metrics that a model's answers can have; most kinds have the same for all models.
+
+        Returns:
+            The task, and warnings about what was changed, one line each.
+
+        Raises:
+            InvalidInputError: The task has metrics that the model's answers cannot have.
+        """
+        return task, ()
 
     def template_values(self, task: TaskSpec, example: Example) -> Mapping[str, Any]:
         """What templates may use: the inputs, and for solved examples the references."""

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
 from evalkit.errors import InvalidInputError
 from evalkit.kinds.base import Kind, cluster_field, text_field, unexpected
 from evalkit.metrics.base import AnyMetric
 from evalkit.metrics.perplexity import Perplexity
+from evalkit.metrics.pseudo_perplexity import PseudoPerplexity
 from evalkit.spec import Row, TaskSpec
 
 if TYPE_CHECKING:
-    from evalkit.requests import Example, Response, RollingRequest, RollingResponse
+    from evalkit.requests import Example, ModelInfo, Response, RollingRequest, RollingResponse
 
 
 class LanguageModelling(Kind):
@@ -44,6 +46,29 @@ class LanguageModelling(Kind):
         if isinstance(response, RollingResponse):
             return response
         raise unexpected(response, self.name)
+
+    def fit(self, task: TaskSpec, model: ModelInfo) -> tuple[TaskSpec, tuple[str, ...]]:
+        """Keep pseudo-log-likelihoods apart from log-probabilities: a masked model is measured by `PseudoPerplexity` alone.
+
+        Raises:
+            InvalidInputError: Pseudo-perplexity is asked of a model that scores each token from those before it.
+        """
+        if model.likelihood is None:
+            return task, ()
+        wrong = Perplexity if model.likelihood == "pseudo" else PseudoPerplexity
+        metrics = tuple(metric for metric in task.metrics if not isinstance(metric, wrong))
+        if metrics:
+            return replace(task, metrics=metrics), ()
+        if model.likelihood != "pseudo":
+            raise InvalidInputError(
+                f"pseudo_perplexity is a value of masked models; {model.ref!r} scores each token from those before it: use"
+                " --metrics perplexity"
+            )
+        note = (
+            "measured by pseudo_perplexity instead of perplexity, for a masked model guesses each token from both sides; the"
+            " values are not comparable with the perplexity of a causal model"
+        )
+        return replace(task, metrics=(PseudoPerplexity(language=task.language),)), (note,)
 
     def default_metrics(self, task: TaskSpec) -> tuple[AnyMetric, ...]:
         """Perplexity in all units; bits per byte is comparable across tokenizers and leads."""

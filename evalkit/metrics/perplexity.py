@@ -67,12 +67,16 @@ class Perplexity(Metric[LogProbabilities, str]):
 
         Raises:
             InvalidInputError: Lengths differ, the corpus is empty, a text has not exactly one reference or no scored
-                token, or a log-probability is positive or not finite.
+                token, or a log-probability is positive, not finite, or one of a masked model.
             InvalidTypeError: A reference is not a string, or a prediction is not numbers.
         """
         import numpy as np
 
         texts = check_scored_texts(predictions, references)
+        if any(getattr(prediction, "is_pseudo", False) for prediction in predictions):
+            raise InvalidInputError(
+                "perplexity is not defined by pseudo-log-likelihoods; use the metric pseudo_perplexity"
+            )
         rows = []
         for index, text in enumerate(texts):
             nll_nats, tokens = negative_log_likelihood(predictions[index], index)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from evalkit.languages import UNSPACED, language_code
 from evalkit.metrics.base import Metric, Statistics
 from evalkit.metrics.perplexity import check_scored_texts, exponential, negative_log_likelihood
 from evalkit.requests import RollingResponse
@@ -36,10 +37,18 @@ class PseudoPerplexity(Metric[MaskedLogProbabilities, str]):
     range = (0.0, None)
     reference = "awslabs/mlm-scoring a8fd29f (formulas)"
 
+    language: str | None = None
+    """Language of the texts, if known: tables show no values by words where none are separated; changes no value."""
+
+    def __post_init__(self) -> None:
+        if self.language is not None:
+            language_code(self.language)
+
     @property
     def headline(self) -> tuple[str, ...]:
-        """Per token first; per word, models with different tokens can be compared."""
-        return ("token_pseudo_perplexity", "word_pseudo_perplexity")
+        """Per token first; per word, where spaces separate them, models with different tokens can be compared."""
+        is_unspaced = self.language is not None and language_code(self.language) in UNSPACED
+        return ("token_pseudo_perplexity",) if is_unspaced else ("token_pseudo_perplexity", "word_pseudo_perplexity")
 
     def statistics(
         self, predictions: Sequence[MaskedLogProbabilities], references: Sequence[Sequence[str]]

@@ -55,6 +55,24 @@ def test_a_bert_classifies(evalkit, classifier):
     assert found["metrics"][0]["n"] == 9
 
 
+def test_a_masked_bert_has_pseudo_perplexity_and_never_a_perplexity(evalkit, masked_lm):
+    arguments = ("run", "--task", "mini_lm", "--size", 4, "--model", masked_lm, "--json")
+    for more in ((), ("--metrics", "perplexity"), ("--metrics", "pseudo_perplexity")):
+        found = record(evalkit(*arguments, *more))
+        assert {value["metric"] for value in found["metrics"]} == {"pseudo_perplexity"}
+        assert [value["name"] for value in found["metrics"]] == ["token_pseudo_perplexity", "word_pseudo_perplexity"]
+        assert found["model"]["likelihood"] == "pseudo"
+        said = any("instead of perplexity" in warning for warning in found["warnings"])
+        assert said == (more != ("--metrics", "pseudo_perplexity"))
+
+
+def test_pseudo_perplexity_of_a_gpt_is_refused(evalkit, gpt):
+    outcome = evalkit("run", "--task", "mini_lm", "--size", 2, "--model", gpt, "--metrics", "pseudo_perplexity")
+    assert outcome.code == 2
+    (line,) = outcome.err.strip().splitlines()
+    assert "pseudo_perplexity is a value of masked models" in line
+
+
 def test_a_t5_answers_by_text_what_a_bert_answers_by_labels(evalkit, t5):
     found = record(evalkit("run", "--task", "mini_ner", "--size", 3, "--model", t5, "--json"))
     assert found["settings"]["request_kind"] == "generate"

@@ -35,6 +35,7 @@ class Baseline(ABC):
             name=self.name,
             digest=hashlib.sha256(identity.encode()).hexdigest()[:16],
             family="baseline",
+            likelihood="causal" if "rolling" in self.supports else None,
             details={"version": self.version, **self.settings},
         )
 

@@ -78,6 +78,7 @@ class GapScorer:
                         example_id=request.example_id,
                         logprob_nats=math.fsum(islice(stream, len(ids))),
                         token_count=len(ids),
+                        is_pseudo=True,
                     )
 
         return respond()

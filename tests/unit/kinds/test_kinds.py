@@ -1,6 +1,7 @@
 """Rows to examples, responses to predictions."""
 
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -9,11 +10,14 @@ from evalkit.kinds import KINDS
 from evalkit.kinds.classification import label_from_text
 from evalkit.kinds.cws import project, words_from_labels
 from evalkit.kinds.ner import spans, tags_from_text
+from evalkit.metrics.perplexity import Perplexity
+from evalkit.metrics.pseudo_perplexity import PseudoPerplexity
 from evalkit.requests import (
     Answer,
     ClassifyResponse,
     GenerateResponse,
     LabelResponse,
+    ModelInfo,
     RollingResponse,
     ScoreResponse,
     SpanResponse,
@@ -243,3 +247,39 @@ def test_the_most_probable_continuation_is_the_class():
 )
 def test_generated_class_names_are_matched_at_the_beginning(text, label):
     assert label_from_text(("world", "world news", "sports"), text) == label
+
+
+def model(likelihood):
+    return ModelInfo(ref="toy", name="toy", digest="", family="toy", likelihood=likelihood)
+
+
+def test_a_masked_model_is_measured_by_pseudo_perplexity_and_that_is_said():
+    fitted, notes = KINDS["lm"].fit(task("lm", language="zh"), model("pseudo"))
+    assert fitted.metrics == (PseudoPerplexity(language="zh"),)
+    (note,) = notes
+    assert "pseudo_perplexity instead of perplexity" in note
+
+
+def test_a_task_with_both_perplexities_gives_each_model_its_own_without_a_word():
+    both = task("lm", metrics=(Perplexity(), PseudoPerplexity()))
+    assert KINDS["lm"].fit(both, model("pseudo")) == (replace(both, metrics=(PseudoPerplexity(),)), ())
+    assert KINDS["lm"].fit(both, model("causal")) == (replace(both, metrics=(Perplexity(),)), ())
+
+
+def test_pseudo_perplexity_is_refused_for_models_that_know_only_what_stands_before():
+    with pytest.raises(
+        InvalidInputError, match="pseudo_perplexity is a value of masked models; 'toy' scores each token"
+    ):
+        KINDS["lm"].fit(task("lm", metrics=(PseudoPerplexity(),)), model("causal"))
+
+
+def test_log_probabilities_from_a_file_take_the_metric_that_the_user_names():
+    for metric in (Perplexity(), PseudoPerplexity()):
+        named = task("lm", metrics=(metric,))
+        assert KINDS["lm"].fit(named, model(None)) == (named, ())
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "lm"])
+def test_other_kinds_have_the_same_metrics_for_all_models(kind):
+    spec = task(kind)
+    assert KINDS[kind].fit(spec, model("causal")) == (spec, ())

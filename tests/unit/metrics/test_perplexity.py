@@ -81,6 +81,14 @@ def test_summed_response_scores_as_its_parts(logprobs, text):
     assert values([response], [[text]]) == values([np.array(logprobs)], [[text]]) == values([logprobs], [[text]])
 
 
+def test_pseudo_log_likelihoods_are_refused():
+    response = RollingResponse(example_id="1", logprob_nats=-3.5, token_count=3, is_pseudo=True)
+    with pytest.raises(
+        InvalidInputError, match="not defined by pseudo-log-likelihoods; use the metric pseudo_perplexity"
+    ):
+        Perplexity().statistics([response], [["a"]])
+
+
 def test_score_is_vectorised_over_leading_axes():
     statistics = Perplexity().statistics([[-1.0], [-2.0, -3.0]], [["a"], ["b c"]])
     got = Perplexity().score(np.stack([statistics.rows, statistics.rows[::-1]]), statistics.columns)

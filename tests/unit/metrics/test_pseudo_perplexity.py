@@ -67,5 +67,10 @@ def test_unusable_input_is_refused(predictions, error, words):
         PseudoPerplexity().statistics(predictions, [["a"]])
 
 
+def test_values_by_words_are_not_shown_where_no_spaces_separate_them():
+    assert PseudoPerplexity(language="zh").headline == ("token_pseudo_perplexity",)
+    assert PseudoPerplexity(language="en").headline == ("token_pseudo_perplexity", "word_pseudo_perplexity")
+
+
 def test_value_that_no_float_holds_is_nan():
     assert PseudoPerplexity().report([[-2.0] * 400], [["长" * 400]])["word_pseudo_perplexity"] is None

@@ -90,6 +90,6 @@ def test_a_tokenizer_without_mask_token_is_refused(make_adapter, write_text):
         make_adapter("masked_lm", t5)
 
 
-def test_a_user_is_warned_that_the_values_are_of_another_kind(make_adapter, make_context, wordpiece):
-    [warning] = make_adapter("masked_lm", wordpiece).prepare(make_context("lm", "rolling", []))
-    assert "pseudo-log-likelihoods" in warning
+def test_every_answer_says_that_it_is_of_another_kind(make_adapter, wordpiece):
+    (answer,) = make_adapter("masked_lm", wordpiece).answer([RollingRequest(example_id="1", text="harbour")])
+    assert answer.is_pseudo
