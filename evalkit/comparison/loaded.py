@@ -78,7 +78,25 @@ def load_run(folder: Path | str) -> LoadedRun:
         DataError: A sample cannot be read as what it should be.
     """
     place = str(folder).rstrip("/")
-    record = RunRecord.from_json(_decode(_read(place, RECORD), place))
+    return load_samples(place, load_record(place))
+
+
+def load_record(place: str) -> RunRecord:
+    """Read the record of a run folder, a local one or an address.
+
+    Raises:
+        InvalidInputError: It is no run folder, or one of a newer schema.
+    """
+    return RunRecord.from_json(_decode(_read(place, RECORD), place))
+
+
+def load_samples(place: str, record: RunRecord) -> LoadedRun:
+    """Read the samples of a run folder whose record is known; statistics of metrics that the record leaves out are skipped.
+
+    Raises:
+        InvalidInputError: There are no samples.
+        DataError: A sample cannot be read as what it should be.
+    """
     return from_lines(place, record, _read(place, SAMPLES))
 
 

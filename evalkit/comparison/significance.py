@@ -213,11 +213,11 @@ def _spread(pair: Paired, first: Sequence[FloatArray], second: Sequence[FloatArr
     defined = np.sort(effects[np.isfinite(effects)])
     if not math.isfinite(observed) or len(defined) <= len(effects) / 2:
         return None
-    stderr, degrees = _runs_error(pair)
+    stderr, degrees = runs_error(pair)
     return Spread(observed, defined, pair.units, stderr, degrees)
 
 
-def _runs_error(pair: Paired) -> tuple[float, int]:
+def runs_error(pair: Paired) -> tuple[float, int]:
     """Standard error of the effect from the spread between runs, with its degrees of freedom."""
     measure = pair.measure
     variances, degrees = 0.0, []

@@ -87,21 +87,27 @@ def _groupings(sides: Sides) -> Iterator[tuple[str, Iterator[tuple[str, npt.NDAr
     first = sides.first[0]
     if first.lines is None:
         return
-    places = sides.places[0].tolist()
+    lines = [first.lines[place] for place in sides.places[0].tolist()]
     if first.record.task["kind"] == "classification":
-        yield "label", _labels([sample["references"] for sample in first.samples(places)])
+        yield "label", label_groups(lines)
         return
-    lengths = np.array([_text_lengths(first.lines[place]) for place in places], dtype=np.int64)
-    yield "reference length", _groups(lengths[:, 1])
-    yield "length of the first system's output", _groups(lengths[:, 0])
+    lengths = text_lengths(lines)
+    yield "reference length", length_groups(lengths[:, 1])
+    yield "length of the first system's output", length_groups(lengths[:, 0])
 
 
-def _labels(references: Sequence[Sequence[str]]) -> Iterator[tuple[str, npt.NDArray[np.int64]]]:
+def label_groups(lines: Sequence[bytes]) -> Iterator[tuple[str, npt.NDArray[np.int64]]]:
+    """Group samples by their first reference, in the order of the labels; yields each label with the places that have it."""
     members: dict[str, list[int]] = {}
-    for place, labels in enumerate(references):
-        members.setdefault(str(labels[0]), []).append(place)
+    for place, line in enumerate(lines):
+        members.setdefault(str(json.loads(line)["references"][0]), []).append(place)
     for label in sorted(members):
         yield label, np.array(members[label], dtype=np.int64)
+
+
+def text_lengths(lines: Sequence[bytes]) -> npt.NDArray[np.int64]:
+    """Lengths of prediction and first reference of samples, shape (n, 2)."""
+    return np.array(list(map(_text_lengths, lines)), dtype=np.int64).reshape(len(lines), 2)
 
 
 def _text_lengths(line: bytes) -> tuple[int, int]:
@@ -125,7 +131,7 @@ def _length(value: object) -> int:
     return 0
 
 
-def _groups(lengths: npt.NDArray[np.int64]) -> Iterator[tuple[str, npt.NDArray[np.int64]]]:
+def length_groups(lengths: npt.NDArray[np.int64]) -> Iterator[tuple[str, npt.NDArray[np.int64]]]:
     """Cut lengths at their quartiles; fewer groups where many lengths are equal, none where all are."""
     ordered = np.sort(lengths)
     edges = sorted({int(ordered[(len(ordered) - 1) * part // GROUPS]) for part in range(1, GROUPS)})
