@@ -75,7 +75,7 @@ def find_device(name: str) -> torch.device:
 
 
 def model_info(target: str, checkpoint: Checkpoint, settings: ModelSettings, device: torch.device) -> ModelInfo:
-    """What a record says about the model; the digest covers weights, shape, tokenizer and type."""
+    """What a record says about the model; the digest covers weights, shape and tokenizer, and the type stands beside it."""
     folder = Path(target).resolve()
     return ModelInfo(
         ref=target,

@@ -56,7 +56,7 @@ class PairTokenizer(TextTokenizer, Protocol):
 
     @property
     def pad_id(self) -> int | None:
-        """The id that fills up a batch; with T5, every target begins with it."""
+        """The id that fills up a batch; targets begin with it, unless the model names another token for that."""
         ...
 
 
@@ -91,8 +91,9 @@ class Seq2SeqAdapter:
             raise InvalidInputError(f"the tokenizer of {info.ref!r} has no pad token; targets of T5 begin with it")
         self.info = info
         self._settings, self._tokenizer = settings, tokenizer
-        chooser: Chooser = choose_targets(settings.decoding, tokenizer, tokenizer.pad_id)
-        self._steps = T5Steps(model.eval(), tokenizer.pad_id, chooser.rows)
+        start = tokenizer.pad_id if model.config.start_id is None else model.config.start_id
+        chooser: Chooser = choose_targets(settings.decoding, tokenizer, start)
+        self._steps = T5Steps(model.eval(), start, chooser.rows)
         budget = Budget(self._steps.device, settings.batch_size)
         self._generator = Generator(self._steps, chooser, budget)
         self._scorer = Scorer(self._steps, budget)

@@ -96,7 +96,8 @@ def make_config(family: str, values: Mapping[str, Any]) -> ModelConfig:
         wanted = (int, float) if known[name] is float else (known[name],)
         # A bool is an int to Python, and no number here.
         if not isinstance(value, wanted) or (isinstance(value, bool) and known[name] is not bool):
-            raise InvalidInputError(f"{name} is {value!r}, expected a value of type {known[name].__name__}")
+            expected = getattr(known[name], "__name__", str(known[name]))
+            raise InvalidInputError(f"{name} is {value!r}, expected a value of type {expected}")
     return CONFIGS[family](**values)
 
 

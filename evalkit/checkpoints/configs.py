@@ -98,6 +98,7 @@ def _read_t5(settings: Settings) -> dict[str, Any]:
     is_mt5 = settings["model_type"] == "mt5"
     # transformers 5 writes every T5 as tied, and in this setting whether its outputs are scaled as a tied head's are.
     is_scaled = settings.get("scale_decoder_outputs", settings.get("tie_word_embeddings", True))
+    start = settings.get("decoder_start_token_id")
     return dict(
         vocab_size=settings["vocab_size"],
         max_length=settings.get("n_positions") or _T5_LENGTH,
@@ -113,6 +114,7 @@ def _read_t5(settings: Settings) -> dict[str, Any]:
         tie_head=is_scaled and not is_mt5,
         dropout=settings.get("dropout_rate", 0.1),
         norm_eps=settings.get("layer_norm_epsilon", 1e-6),
+        start_id=None if start == settings.get("pad_token_id", 0) else start,
     )
 
 

@@ -131,7 +131,8 @@ def write_settings(architecture: Architecture, tokenizer: Tokenizer) -> tuple[di
     if isinstance(config, DecoderConfig):
         return _decoder(config) | ids, "llama"
     if isinstance(config, T5Config):
-        return _t5(config) | ids | {"decoder_start_token_id": tokenizer.pad_id}, "t5"
+        start = tokenizer.pad_id if config.start_id is None else config.start_id
+        return _t5(config) | ids | {"decoder_start_token_id": start}, "t5"
     offset = config.position_offset
     if offset and tokenizer.pad_id not in (None, offset - 1):
         raise InvalidInputError(

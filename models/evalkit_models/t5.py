@@ -54,12 +54,16 @@ class T5Config:
     """Probability of dropout on embeddings, attention weights, branches and outputs, in training only."""
     norm_eps: float = 1e-6
     """What the norms add to the mean square."""
+    start_id: int | None = None
+    """The token that every target begins with; None for the tokenizer's padding, as in all published models."""
 
     def __post_init__(self) -> None:
         check_sizes(self, "vocab_size", "max_length", "width", "head_width", "heads", "ff_width")
         check_sizes(self, "layers", "decoder_layers", "buckets")
         if self.buckets % 4:
             raise ValueError(f"buckets is {self.buckets}, expected a multiple of 4")
+        if self.start_id is not None and not 0 <= self.start_id < self.vocab_size:
+            raise ValueError(f"start_id is {self.start_id}, expected one of the {self.vocab_size} token ids")
         if self.max_distance <= self.buckets // 2:
             raise ValueError(
                 f"max_distance is {self.max_distance}, expected more than half of the {self.buckets} buckets"

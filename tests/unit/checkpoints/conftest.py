@@ -36,6 +36,7 @@ ARCHITECTURES = {
     "roberta-spans": Architecture(family="bert", config=_ROBERTA, head="spans"),
     "roberta-classes": Architecture(family="bert", config=_ROBERTA, head="classes", labels=_LABELS),
     "t5": Architecture(family="t5", config=T5Config(**_T5)),
+    "t5-start": Architecture(family="t5", config=T5Config(**_T5, start_id=7)),
     "t5-1.1": Architecture(family="t5", config=T5Config(**_T5, is_gated=True, tie_head=False)),
 }
 

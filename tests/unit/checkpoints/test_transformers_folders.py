@@ -7,7 +7,9 @@ import torch
 import transformers
 from safetensors.torch import load_file, save_file
 
+from evalkit.adapters.seq2seq import Seq2SeqAdapter
 from evalkit.checkpoints import load_checkpoint
+from evalkit.requests import ModelInfo, ModelSettings, ScoreRequest
 from evalkit.tokenization import save_tokenizer
 
 _BERT = {
@@ -78,6 +80,25 @@ def test_folders_of_transformers_give_its_outputs(tmp_path, peer, outputs, class
     ours, theirs = outputs(checkpoint.model), outputs(model)
     assert ours.shape == theirs.shape
     assert torch.allclose(ours, theirs, atol=1e-4, rtol=1e-4)
+
+
+@pytest.mark.parametrize(("start", "expected"), [(0, None), (7, 7)])
+def test_the_start_token_of_targets_is_read_and_used_as_in_transformers(tmp_path, peer, start, expected):
+    model = peer(
+        "T5ForConditionalGeneration",
+        {**_T5, "num_decoder_layers": 2, "decoder_start_token_id": start, "pad_token_id": 0, "eos_token_id": 39},
+    )
+    checkpoint = load_checkpoint(tmp_path)
+    assert checkpoint.config.start_id == expected
+    info = ModelInfo(ref="toy", name="toy", digest="", family="t5")
+    adapter = Seq2SeqAdapter(checkpoint.model, checkpoint.tokenizer, info, ModelSettings())
+    (answer,) = adapter.answer([ScoreRequest(example_id="1", context="ab", continuations=("ba",))])
+    source = torch.tensor([checkpoint.tokenizer.frame.single(checkpoint.tokenizer.ids("ab"))])
+    target = torch.tensor([checkpoint.tokenizer.ids("ba")])
+    # Of a target, transformers itself makes what its decoder reads.
+    with torch.no_grad():
+        loss_nats = model(input_ids=source, labels=target).loss.item()
+    assert answer.logprobs_nats[0] == pytest.approx(-loss_nats * target.shape[1], abs=1e-4)
 
 
 @torch.no_grad()

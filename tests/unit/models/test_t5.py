@@ -304,6 +304,7 @@ def test_initialisation_is_the_stated_one():
         ({"buckets": 6}, "buckets is 6, expected a multiple of 4"),
         ({"max_distance": 16}, "max_distance is 16, expected more than half of the 32 buckets"),
         ({"dropout": 2.0}, "dropout is 2.0, expected a probability"),
+        ({"start_id": 9}, "start_id is 9, expected one of the 9 token ids"),
     ],
 )
 def test_impossible_t5_is_refused(change, problem):

@@ -103,10 +103,13 @@ def test_an_answer_is_at_most_as_long_as_the_longest_target(make_t5, make_adapte
     assert (answer.token_count, answer.truncated) == (9, True)
 
 
-def test_the_decoder_begins_with_the_pad_token(make_t5, make_adapter, make_tokenizer):
-    model, tokenizer = make_t5(), make_tokenizer(pad_id=70)
+@pytest.mark.parametrize(("start_id", "expected"), [(None, 70), (101, 101), (0, 0)])
+def test_the_decoder_begins_with_the_models_start_token_or_else_the_pad_token(
+    make_t5, make_adapter, make_tokenizer, start_id, expected
+):
+    model, tokenizer = make_t5(start_id=start_id), make_tokenizer(pad_id=70)
     answer = next(make_adapter(model, tokenizer).answer(requests(["Tide"])))
-    assert answer.text == tokenizer.decode(greedy_ids(model, source_of(tokenizer, "Tide"), 12, start=70))
+    assert answer.text == tokenizer.decode(greedy_ids(model, source_of(tokenizer, "Tide"), 12, start=expected))
 
 
 def test_an_empty_prompt_is_its_frame_or_an_end_token(make_t5, make_adapter, make_tokenizer, tokenizer):
