@@ -18,6 +18,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from evalkit.errors import InvalidInputError, UnknownNameError
 from evalkit.report.page_model import (
     Breakdown,
     BreakdownRow,
@@ -35,7 +36,11 @@ from evalkit.report.page_model import (
 SCHEMA_VERSION = 1
 """Rises when a field changes its meaning or goes."""
 
+RUN_RULES = ("latest", "best", "mean")
+"""What may stand for several runs of one model and task."""
+
 __all__ = [
+    "RUN_RULES",
     "SCHEMA_VERSION",
     "Breakdown",
     "BreakdownRow",
@@ -167,7 +172,7 @@ class Run:
     page: str
     """Key of its task page."""
     use: str
-    """``shown``, ``averaged``, or why not: ``older``, ``not the best``, ``partial``, ``duplicate``."""
+    """``shown``, ``averaged``, or why not: ``older``, ``not the best``, ``partial``, ``repeat``."""
     status: str
     """``complete``, or why not."""
     created: str
@@ -257,17 +262,34 @@ class Scaling:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """How the report was made: enough to make it again from the same runs."""
+    """How a report is made from runs: with the same runs, the same settings give the same bytes."""
 
-    title: str
-    runs: str
+    title: str = "Leaderboard"
+    runs: str = "latest"
     """``latest``, ``best`` or ``mean``: the rule for several runs of one model and task."""
-    confidence: float
+    confidence: float = 0.95
     """Level of differences and rank ranges; marks are decided at 1 minus it."""
-    resamples: int
-    seed: int
-    metrics: tuple[str, ...]
-    tasks: tuple[str, ...]
+    resamples: int = 10_000
+    """Bootstrap resamples."""
+    seed: int = 0
+    metrics: tuple[str, ...] = ()
+    """Metrics, values or ``metric.value`` that are shown instead of a task's main value, where a task has them."""
+    tasks: tuple[str, ...] = ()
+    """Patterns of task names; empty for all."""
+    names: tuple[str, ...] = ()
+    """``PATTERN=LABEL``: how models are shown; models of one label are one."""
+    allowed: tuple[str, ...] = ()
+    """Kinds of difference between runs that do not keep them from being compared, beside other prompts and truncation."""
+    made_by: str = ""
+    """The command that made the report, for its first line; may be empty."""
+
+    def __post_init__(self) -> None:
+        if self.runs not in RUN_RULES:
+            raise UnknownNameError("rule for several runs", self.runs, RUN_RULES)
+        if not 0 < self.confidence < 1:
+            raise InvalidInputError(f"confidence is {self.confidence}; expected a level between 0 and 1, such as 0.95")
+        if self.resamples < 100:
+            raise InvalidInputError(f"resamples is {self.resamples}; expected at least 100")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -282,6 +304,7 @@ class Report:
     tasks: tuple[TaskPage, ...]
     runs: tuple[Run, ...]
     curves: tuple[Curve, ...] = ()
+    """Values over checkpoints, by column and training run."""
     scaling: tuple[Scaling, ...] = ()
     notes: tuple[Note, ...] = ()
     """What concerns the whole report."""

@@ -91,7 +91,7 @@ class SliceGroup:
     name: str
     """E.g. ``12-20``, ``PER`` or ``answerable``."""
     n: int
-    """Examples in it."""
+    """How many there are in it."""
     values: tuple[Scored | None, ...]
     """In the order of the page's models."""
 
@@ -104,8 +104,12 @@ class Slices:
     """What the examples are grouped by, e.g. ``reference length``."""
     unit: str
     """Of the groups' names, e.g. ``characters``; may be empty."""
+    counts: str
+    """What `SliceGroup.n` counts: ``examples``, ``entities``, ``words`` or ``questions``."""
+    value: str
+    """Name of the value, e.g. ``f1``."""
     column: str
-    """Key of the column whose value it is."""
+    """Key of the column whose metric it is."""
     display: Display
     groups: tuple[SliceGroup, ...]
     notes: tuple[Note, ...] = ()
