@@ -11,6 +11,7 @@ from torch import nn
 from evalkit.checkpoints import Checkpoint, load_checkpoint
 from evalkit.errors import InvalidInputError, UnknownNameError
 from evalkit.requests import ModelAdapter, ModelInfo, ModelSettings
+from evalkit.tokenization import Tokenizer
 from evalkit_models.bert_heads import BertForMaskedLm
 from evalkit_models.decoder import Decoder
 from evalkit_models.gpt import GPT
@@ -39,17 +40,35 @@ def open_checkpoint(target: str, settings: ModelSettings) -> ModelAdapter:
         raise UnknownNameError("dtype", settings.dtype, DTYPES)
     checkpoint = load_checkpoint(target, device, DTYPES[settings.dtype])
     info = model_info(target, checkpoint, settings, device)
-    if checkpoint.family == "bert":
-        from evalkit.adapters.masked import MaskedAdapter
+    return adapter_around(checkpoint.model, checkpoint.tokenizer, info, settings, checkpoint.labels)
 
-        return MaskedAdapter(checkpoint.model, checkpoint.tokenizer, info, settings, labels=checkpoint.labels)
-    if isinstance(checkpoint.model, T5):
+
+def adapter_around(
+    model: nn.Module, tokenizer: Tokenizer, info: ModelInfo, settings: ModelSettings, labels: tuple[str, ...] = ()
+) -> ModelAdapter:
+    """Put the adapter of its family around a model that is already in memory.
+
+    Args:
+        model: A model of evalkit_models, on its device.
+        tokenizer: Its tokenizer.
+        info: What the record says about the model.
+        settings: Batch size, overflow policy and decoding.
+        labels: Names of its labels, for a BERT whose head has some.
+
+    Raises:
+        InvalidInputError: A setting cannot be used, or the tokenizer lacks a token that the model's head needs.
+    """
+    if isinstance(model, T5):
         from evalkit.adapters.seq2seq import Seq2SeqAdapter
 
-        return Seq2SeqAdapter(checkpoint.model, checkpoint.tokenizer, info, settings)
-    from evalkit.adapters.causal import CausalAdapter
+        return Seq2SeqAdapter(model, tokenizer, info, settings)
+    if isinstance(model, GPT | Decoder):
+        from evalkit.adapters.causal import CausalAdapter
 
-    return CausalAdapter(checkpoint.model, checkpoint.tokenizer, info, settings)
+        return CausalAdapter(model, tokenizer, info, settings)
+    from evalkit.adapters.masked import MaskedAdapter
+
+    return MaskedAdapter(model, tokenizer, info, settings, labels=labels)
 
 
 def find_device(name: str) -> torch.device:
@@ -90,6 +109,7 @@ def model_info(target: str, checkpoint: Checkpoint, settings: ModelSettings, dev
             "recipe": checkpoint.card.recipe,
             "device": str(device),
             "dtype": settings.dtype,
+            **({"labels": list(checkpoint.labels)} if checkpoint.labels else {}),
         },
     )
 

@@ -15,10 +15,11 @@ from evalkit.training.recipe_objectives import ObjectiveOptions
 FAMILIES = ("gpt", "decoder", "bert", "t5")
 """Model families, as in `evalkit.checkpoints`."""
 TOKENIZERS = ("bpe", "wordpiece", "unigram", "characters", "folder")
-SCHEDULES = ("cosine", "linear", "wsd", "constant", "inverse_sqrt")
+SCHEDULES = ("cosine", "linear", "wsd", "constant")
 PRECISIONS = ("float32", "bf16", "auto")
 OPTIMIZERS = ("adamw", "adafactor")
 DOCUMENTS = ("line", "paragraph", "file")
+PARALLEL = ("ddp", "fsdp")
 KEPT = ("best", "last")
 LAYOUTS = ("evalkit", "huggingface")
 
@@ -175,7 +176,8 @@ class OptimizerSection:
     lr: float
     """Highest learning rate."""
     kind: str = "adamw"
-    """``adamw``, or ``adafactor`` as T5 was trained with."""
+    """``adamw``; or ``adafactor``, as T5 was trained with: steps are scaled to the size of the weights, the rate is the smaller
+    of `lr` and 1 / sqrt(step), and neither betas nor `eps` are read."""
     beta1: float = 0.9
     """Decay of the mean of gradients."""
     beta2: float = 0.999
@@ -202,11 +204,11 @@ class ScheduleSection:
     """How the learning rate goes over the steps, as a share of `OptimizerSection.lr`."""
 
     kind: str = "cosine"
-    """``cosine``, ``linear``, ``wsd`` (warm up, stay, decay), ``constant`` or ``inverse_sqrt``."""
+    """``cosine``, ``linear``, ``wsd`` (warm up, stay, decay) or ``constant``."""
     warmup: int | float = 0
     """Steps of linear warm-up: a whole number counts steps, a fraction below 1 is one of all steps."""
     final: float = 0.0
-    """Share of the highest rate that is left at the last step; ``constant`` and ``inverse_sqrt`` have none."""
+    """Share of the highest rate that is left after the last step; ``constant`` ignores it."""
     decay: float = 0.2
     """Fraction of all steps that ``wsd`` decays over."""
 
@@ -334,6 +336,8 @@ class Recipe:
     """Whether the model goes through torch.compile."""
     activation_checkpointing: bool = False
     """Whether blocks are computed again in the backward pass instead of kept."""
+    parallel: str = "ddp"
+    """Under torchrun: ``ddp`` keeps the whole model in every process, ``fsdp`` a shard of it."""
     model: ModelSection
     """Which model."""
     tokenizer: TokenizerSection | None = None
@@ -357,6 +361,11 @@ class Recipe:
 
     def __post_init__(self) -> None:
         check_choice("precision", self.precision, PRECISIONS)
+        check_choice("parallel", self.parallel, PARALLEL)
+        if self.parallel == "fsdp" and self.optimizer.kind == "adafactor":
+            raise InvalidInputError(
+                "parallel 'fsdp' shards parameters, which 'adafactor' cannot step; use 'ddp' or 'adamw'"
+            )
         if (self.steps is None) == (self.epochs is None):
             raise InvalidInputError("a recipe takes one of steps and epochs")
         check_range("steps", self.steps, 1, _INFINITY)
