@@ -123,6 +123,7 @@ def open_hf(target: str, settings: ModelSettings | None = None) -> HfAdapter:
             "generation_config": _own_generation(model),
             "device": str(device),
             "dtype": settings.dtype,
+            **({"labels": list(config.id2label.values())} if kind.open in (_label, _classify) else {}),
         },
     )
     loaded = LoadedModel(model=model, tokenizer=tokenizer, info=info, max_length=longest_input(model, tokenizer))

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
+
+if TYPE_CHECKING:
+    from evalkit.invariance import Invariance
 
 SHIPPED = ":shipped:"
 
@@ -21,16 +26,38 @@ SHIPPED = ":shipped:"
     help="Run the conformance cases of DIR, or those that come with evalkit.",
 )
 @click.option("--fetch", is_flag=True, help="Fetch WordNet and the sentence splitter through nltk (needs a network).")
+@click.option(
+    "--batch-invariance",
+    "measures_batches",
+    is_flag=True,
+    help="Ask --model the same in batches of 1, 3, 16 and auto, in three orders, and compare the answers.",
+)
+@click.option("--model", metavar="M", help="The model to measure: a checkpoint folder, hf:PATH or openai:MODEL@URL.")
+@click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda, cuda:N or mps.")
+@click.option(
+    "--dtype",
+    type=click.Choice(["float32", "bfloat16", "float16"]),
+    default="float32",
+    show_default=True,
+    help="Its type.",
+)
+@click.option(
+    "--limit", type=click.IntRange(min=1), default=20, show_default=True, metavar="N", help="Requests of each kind."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def command(folder: str | None, fetch: bool, as_json: bool) -> int:
-    """Check the environment, or the metrics against the reference scorers' values.
+def command(folder: str | None, fetch: bool, measures_batches: bool, as_json: bool, **model: Any) -> int:  # noqa: ANN401
+    """Check the environment, the metrics against the reference scorers' values, or a model against its own answers.
 
     \b
     Example:
       evalkit doctor
       evalkit doctor --metrics
       evalkit doctor --metrics my_cases --json
+      evalkit doctor --batch-invariance --model checkpoints/my-model
     """
+    check_choice(folder is not None, fetch, measures_batches, model["model"])
+    if measures_batches:
+        return check_batches(model["model"], model["device"], model["dtype"], model["limit"], as_json)
     if folder is not None:
         return check_metrics(folder, as_json)
     from evalkit.doctor import examine, fetch_resources
@@ -72,6 +99,85 @@ def check_metrics(folder: str, as_json: bool) -> int:
     else:
         click.echo(conformance_text(outcomes, counts))
     return 1 if counts[FAILED] else 0
+
+
+def check_choice(has_metrics: bool, fetch: bool, measures_batches: bool, model: str | None) -> None:
+    """Refuse flags that do not go together.
+
+    Raises:
+        InvalidInputError: Two things are asked for at once, or a model is named for nothing, or none for its batches.
+    """
+    from evalkit.errors import InvalidInputError
+
+    if has_metrics + fetch + measures_batches > 1:
+        raise InvalidInputError(
+            "--metrics, --fetch and --batch-invariance are three different checks; name one at a time"
+        )
+    if measures_batches and not model:
+        raise InvalidInputError("--batch-invariance measures a model; name it with --model FOLDER")
+    if model is not None and not measures_batches:
+        raise InvalidInputError(
+            f"--model {model!r} is measured by --batch-invariance only; add it, or leave out --model"
+        )
+
+
+def check_batches(model: str, device: str, dtype: str, count: int, as_json: bool) -> int:
+    """Measure whether a model's answers depend on the batch; exit code 1 if they do."""
+    from evalkit.errors import InvalidInputError
+    from evalkit.invariance import BATCH_SIZES, ORDERS, TOLERANCE, measure_invariance
+    from evalkit.progress import show_progress
+    from evalkit.requests import ModelAdapter, ModelSettings
+    from evalkit.resolve import parse_model, resolve_model
+
+    if parse_model(model).scheme in ("predictions", "baseline"):
+        raise InvalidInputError(f"{model!r} computes nothing in batches; name a checkpoint folder or hf:PATH")
+
+    def open_model(size: int | None, policy: str) -> ModelAdapter:
+        settings = ModelSettings(device=device, dtype=dtype, batch_size=size, on_overflow=policy)
+        return resolve_model(model, settings)[1]
+
+    found = measure_invariance(open_model, count=count, progress=show_progress)
+    is_invariant = all(one.is_invariant for one in found)
+    if as_json:
+        document = {
+            "model": model,
+            "dtype": dtype,
+            "batch_sizes": [size or "auto" for size in BATCH_SIZES],
+            "orders": list(ORDERS),
+            "tolerance": TOLERANCE,
+            "invariant": is_invariant,
+            "kinds": [{**asdict(one), "invariant": one.is_invariant} for one in found],
+        }
+        click.echo(json.dumps(document, ensure_ascii=False, indent=1, allow_nan=False))
+    else:
+        click.echo(batches_text(found, dtype, is_invariant))
+    return 0 if is_invariant else 1
+
+
+def batches_text(found: Sequence[Invariance], dtype: str, is_invariant: bool) -> str:
+    """A table by request kind, the first answer of each that differs, and the verdict."""
+    from evalkit.invariance import BATCH_SIZES, ORDERS, TOLERANCE
+    from evalkit.table import format_table
+
+    rows = [
+        (
+            one.kind,
+            str(one.asked),
+            str(one.failed),
+            str(one.different),
+            "-" if one.largest_difference is None else f"{one.largest_difference:.1e} {one.unit}",
+            "yes" if one.is_invariant else "no",
+        )
+        for one in found
+    ]
+    header = ("requests", "asked", "failed", "different", "largest difference", "invariant")
+    lines = [format_table(header, rows, right=frozenset({1, 2, 3}))]
+    lines += [f"{one.kind}: first seen at {one.where}" for one in found if one.where is not None]
+    sizes = ", ".join(str(size or "auto") for size in BATCH_SIZES)
+    what = f"batch sizes {sizes}, each in {len(ORDERS)} orders, {dtype}, numbers within {TOLERANCE:g}"
+    advice = "" if dtype == "float32" else "; half precision rounds by the shape of the batch: use --dtype float32"
+    lines.append(f"{'invariant' if is_invariant else 'not invariant'}: {what}{'' if is_invariant else advice}")
+    return "\n".join(lines)
 
 
 def by_metric(outcomes: list[Any]) -> dict[str, dict[str, int]]:
