@@ -267,6 +267,9 @@ class ModelSettings:
     """What happens to texts longer than the model: ``error``, ``truncate``, ``window`` or ``skip``."""
     decoding: Decoding = field(default_factory=Decoding)
     """How text is generated."""
+    tag_decoding: str = "auto"
+    """How tags are chosen: ``independent``, the likeliest of each word; ``constrained``, the likeliest sequence that the tagging
+    scheme allows; ``auto``, as the checkpoint says, else independent."""
 
 
 class ModelAdapter(Protocol):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from evalkit.adapters.encoder.classes import Classifier
 from evalkit.adapters.encoder.gaps import GapScorer
-from evalkit.adapters.encoder.labelling import Labeller
+from evalkit.adapters.encoder.labelling import Labeller, word_separator
 from evalkit.adapters.encoder.passages import MaskedTokenizer
 from evalkit.adapters.encoder.spans import SpanFinder
 from evalkit.adapters.engine.batching import Budget
@@ -19,9 +19,6 @@ from evalkit_models.bert_heads import BertForClasses, BertForMaskedLm, BertForSp
 
 if TYPE_CHECKING:
     from torch import nn
-
-_UNSPACED = frozenset({"zh", "ja"})
-"""Languages without spaces between words."""
 
 
 class _Answerer(Protocol):
@@ -75,7 +72,7 @@ class MaskedAdapter:
         self._answerer: _Answerer
         if isinstance(model, BertForTokenLabels):
             _check_labels(labels, model.head.out.out_features)
-            self._answerer = Labeller(model, labels, tokenizer, budget, policy)
+            self._answerer = Labeller(model, labels, tokenizer, budget, policy, decoding=settings.tag_decoding)
         elif isinstance(model, BertForClasses):
             _check_labels(labels, model.head.out.out_features)
             self._answerer = Classifier(model, labels, tokenizer, budget, policy)
@@ -94,7 +91,7 @@ class MaskedAdapter:
     def prepare(self, context: TaskContext) -> tuple[str, ...]:
         """Learn how words are written in the task's language."""
         if isinstance(self._answerer, Labeller):
-            self._answerer.separator = "" if context.language in _UNSPACED or context.kind == "cws" else " "
+            self._answerer.separator = word_separator(context.language, context.kind)
         return ()
 
     def answer(self, requests: Sequence[Request]) -> Iterator[Response]:

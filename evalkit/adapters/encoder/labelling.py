@@ -10,18 +10,32 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import ClassVar
 
+import numpy as np
 import torch
 
 from evalkit.adapters.encoder.fitting import check_fits, overlapping_windows, share_out
 from evalkit.adapters.encoder.passages import MaskedTokenizer, Passage, read_each
 from evalkit.adapters.encoder.stack import BertStack
+from evalkit.adapters.encoder.transitions import Floats, TagTransitions
 from evalkit.adapters.engine.batching import Budget
-from evalkit.errors import InvalidInputError
+from evalkit.errors import InvalidInputError, UnknownNameError
 from evalkit.requests import LabelRequest, LabelResponse
 from evalkit_models.bert_heads import BertForTokenLabels
 
 _OUTSIDE = ("O", "S")
 """Tags of a word that nothing is known of: outside of all entities, or a word by itself."""
+
+
+TAG_DECODINGS = ("auto", "independent", "constrained")
+"""Ways to choose tags: as the checkpoint says, each word for itself, or the likeliest sequence that the scheme allows."""
+
+_UNSPACED = frozenset({"zh", "ja"})
+"""Languages without spaces between words."""
+
+
+def word_separator(language: str, kind: str) -> str:
+    """What stands between the words of a task in text of its language; words of a segmentation task are characters."""
+    return "" if language in _UNSPACED or kind == "cws" else " "
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +114,10 @@ class Labeller:
         tokenizer: The model's.
         budget: How much is read at once.
         policy: What happens to sentences longer than the model.
+        decoding: How tags are chosen, one of `TAG_DECODINGS`; ``auto`` is independent here.
+
+    Raises:
+        UnknownNameError: There is no such decoding.
     """
 
     kind: ClassVar[str] = LabelRequest.kind
@@ -111,10 +129,15 @@ class Labeller:
         tokenizer: MaskedTokenizer,
         budget: Budget,
         policy: str,
+        *,
+        decoding: str = "auto",
     ) -> None:
+        if decoding not in TAG_DECODINGS:
+            raise UnknownNameError("tag decoding", decoding, TAG_DECODINGS)
         self._model, self._labels = model, tuple(labels)
         self._stack = BertStack(model.bert)
         self._fitter, self._budget = WordFitter(tokenizer, self._stack.max_length, policy), budget
+        self._transitions = TagTransitions(self._labels) if decoding == "constrained" else None
         self.separator = " "
 
     def answer(self, requests: Sequence[LabelRequest]) -> Iterator[LabelResponse]:
@@ -135,7 +158,7 @@ class Labeller:
                 if fit.error is not None:
                     yield LabelResponse(example_id=request.example_id, labels=None, error=fit.error)
                     continue
-                tags = [self._labels[index] for found in islice(stream, len(fit.passages)) for index in found]
+                tags = self._tags([found for found in islice(stream, len(fit.passages)) if len(found)])
                 tags += [self._outside()] * fit.unread if fit.unread else []
                 yield LabelResponse(example_id=request.example_id, labels=tuple(tags), truncated=fit.is_cut)
 
@@ -163,11 +186,19 @@ class Labeller:
             "the model has neither label O nor S for the words that truncation cuts off; use --on-overflow window"
         )
 
+    def _tags(self, found: Sequence[Floats]) -> list[str]:
+        """Choose the tags of a sentence by the logits of its passages' words, `(n, L)` each."""
+        if not found:
+            return []
+        logits = np.concatenate(found)
+        chosen = logits.argmax(-1).tolist() if self._transitions is None else self._transitions.best(logits)
+        return [self._labels[index] for index in chosen]
+
     @torch.inference_mode()
-    def _read(self, passages: list[Passage]) -> list[list[int]]:
-        logits = self._model.head(self._stack.read(passages))  # (M, D) -> (M, L)
-        best = iter(logits.argmax(-1).tolist())
-        return [list(islice(best, len(passage.wanted))) for passage in passages]
+    def _read(self, passages: list[Passage]) -> list[Floats]:
+        logits = self._model.head(self._stack.read(passages)).double().cpu().numpy()  # (M, D) -> (M, L)
+        ends = np.cumsum([len(passage.wanted) for passage in passages])
+        return np.split(logits, ends[:-1])
 
 
 def _first_places(word_of_token: Sequence[int]) -> list[int]:
