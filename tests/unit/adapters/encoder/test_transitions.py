@@ -81,15 +81,18 @@ def test_every_scheme_that_data_may_have_is_known():
 
 
 def test_the_adapter_gives_well_formed_tags_across_windows_if_asked_to(make_adapter, wordpiece, write_text):
-    words = tuple(write_text(40, seed=1).split())
-    request = LabelRequest(example_id="1", tokens=words, labels=SCHEMES["IOB2"])
-    free, bound = (
-        next(iter(make_adapter("labels", wordpiece, on_overflow="window", tag_decoding=way).answer([request]))).labels
-        for way in ("independent", "constrained")
-    )
-    assert len(bound) == len(words)
-    assert _is_well_formed("IOB2", bound)
-    assert free != bound
+    requests = [
+        LabelRequest(example_id=str(seed), tokens=tuple(write_text(40, seed).split()), labels=SCHEMES["IOB2"])
+        for seed in range(30)
+    ]
+    found = {}
+    for way in ("independent", "constrained"):
+        adapter = make_adapter("labels", wordpiece, on_overflow="window", tag_decoding=way)
+        found[way] = [response.labels for response in adapter.answer(requests)]
+    assert all(_is_well_formed("IOB2", tags) for tags in found["constrained"])
+    assert not all(_is_well_formed("IOB2", tags) for tags in found["independent"])
+    for free, bound in zip(found["independent"], found["constrained"], strict=True):
+        assert free == bound or not _is_well_formed("IOB2", free)
 
 
 def test_an_unknown_way_to_choose_tags_is_refused(make_adapter, wordpiece):
