@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -12,7 +13,7 @@ from evalkit.checkpoints import Checkpoint, load_checkpoint
 from evalkit.errors import InvalidInputError, UnknownNameError
 from evalkit.requests import ModelAdapter, ModelInfo, ModelSettings
 from evalkit.tokenization import Tokenizer
-from evalkit_models.bert_heads import BertForMaskedLm
+from evalkit_models.bert_heads import BertForMaskedLm, BertForTokenLabels
 from evalkit_models.decoder import Decoder
 from evalkit_models.gpt import GPT
 from evalkit_models.t5 import T5
@@ -39,6 +40,8 @@ def open_checkpoint(target: str, settings: ModelSettings) -> ModelAdapter:
     if settings.dtype not in DTYPES:
         raise UnknownNameError("dtype", settings.dtype, DTYPES)
     checkpoint = load_checkpoint(target, device, DTYPES[settings.dtype])
+    if settings.tag_decoding == "auto":
+        settings = replace(settings, tag_decoding=str(checkpoint.card.details.get("tag_decoding", "independent")))
     info = model_info(target, checkpoint, settings, device)
     return adapter_around(checkpoint.model, checkpoint.tokenizer, info, settings, checkpoint.labels)
 
@@ -110,6 +113,7 @@ def model_info(target: str, checkpoint: Checkpoint, settings: ModelSettings, dev
             "device": str(device),
             "dtype": settings.dtype,
             **({"labels": list(checkpoint.labels)} if checkpoint.labels else {}),
+            **({"tag_decoding": settings.tag_decoding} if isinstance(checkpoint.model, BertForTokenLabels) else {}),
         },
     )
 

@@ -56,6 +56,8 @@ class RunOptions:
     """Sequences at once, or auto."""
     on_overflow: str
     """What happens to texts longer than the model."""
+    tag_decoding: str
+    """How tags are chosen."""
     beams: int
     """Beams of generation."""
     length_penalty: float
@@ -113,6 +115,13 @@ class RunOptions:
     default="error",
     show_default=True,
     help="What to do with texts longer than the model.",
+)
+@click.option(
+    "--tag-decoding",
+    type=click.Choice(["auto", "independent", "constrained"]),
+    default="auto",
+    show_default=True,
+    help="Tags of each word for itself, or only those that the scheme allows; auto: as the checkpoint says.",
 )
 @click.option("--beams", type=click.IntRange(min=1), default=1, show_default=True, help="Beams of generation.")
 @click.option(
@@ -264,6 +273,7 @@ def model_settings(options: RunOptions) -> ModelSettings:
         batch_size=None if size == "auto" else int(size),
         on_overflow=options.on_overflow,
         decoding=decoding,
+        tag_decoding=options.tag_decoding,
     )
 
 
