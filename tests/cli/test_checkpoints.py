@@ -52,8 +52,8 @@ def test_a_bert_labels_characters_for_segmentation(evalkit, segmenter):
 def test_tags_can_be_chosen_as_a_sequence_and_the_record_says_how_they_were(evalkit, segmenter):
     arguments = ("run", "--task", "mini_cws", "--size", 30, "--model", segmenter, "--json")
     plain, bound = record(evalkit(*arguments)), record(evalkit(*arguments, "--tag-decoding", "constrained"))
-    assert plain["model"]["details"]["tag_decoding"] == "independent"
-    assert bound["model"]["details"]["tag_decoding"] == bound["settings"]["tag_decoding"] == "constrained"
+    assert plain["model"]["tag_decoding"] == "independent"
+    assert bound["model"]["tag_decoding"] == bound["settings"]["tag_decoding"] == "constrained"
     assert plain["metrics"][0]["value"] != bound["metrics"][0]["value"]
 
 
