@@ -31,10 +31,18 @@ def render(task: TaskSpec, example: Example, shots: Sequence[Example] = ()) -> s
     kind = KINDS[task.kind]
     blocks = [task.instruction] if task.instruction else []
     for shot in shots:
-        values = kind.template_values(task, shot)
-        blocks.append(_fill(task, "prompt", **values) + _fill(task, "answer", **values))
+        blocks.append(_fill(task, "prompt", **kind.template_values(task, shot)) + render_answer(task, shot))
     blocks.append(_fill(task, "prompt", **kind.template_values(task, example)))
     return SHOT_SEPARATOR.join(blocks)
+
+
+def render_answer(task: TaskSpec, example: Example) -> str:
+    """The answer of a solved example, as it stands behind its prompt in a shot: what a model is to write.
+
+    Raises:
+        InvalidInputError: The template is broken or names something that the example does not have.
+    """
+    return _fill(task, "answer", **KINDS[task.kind].template_values(task, example))
 
 
 def choose_shots(pool: Sequence[Example], count: int, seed: int) -> tuple[Example, ...]:

@@ -9,7 +9,7 @@ from evalkit.adapters.encoder.classes import Classifier
 from evalkit.adapters.encoder.gaps import GapScorer
 from evalkit.adapters.encoder.labelling import Labeller, word_separator
 from evalkit.adapters.encoder.passages import MaskedTokenizer
-from evalkit.adapters.encoder.spans import SpanFinder
+from evalkit.adapters.encoder.spans import LONGEST_ANSWER, SpanFinder
 from evalkit.adapters.engine.batching import Budget
 from evalkit.adapters.engine.overflow import check_policy
 from evalkit.adapters.responses import unanswerable
@@ -56,7 +56,7 @@ class MaskedAdapter:
         settings: ModelSettings,
         labels: Sequence[str] = (),
         *,
-        max_answer_tokens: int = 30,
+        max_answer_tokens: int = LONGEST_ANSWER,
     ) -> None:
         check_policy(settings.on_overflow)
         if settings.batch_size is not None and settings.batch_size < 1:

@@ -110,6 +110,15 @@ def words_from_labels(text: str, labels: Sequence[str]) -> Iterator[str]:
     yield text[start:]
 
 
+def labels_from_words(words: Sequence[str]) -> tuple[str, ...]:
+    """Give the characters of words their BMES labels.
+
+    >>> labels_from_words(["我", "爱", "北京", "天安门"])
+    ('S', 'S', 'B', 'E', 'B', 'M', 'E')
+    """
+    return tuple(label for word in words for label in ("S" if len(word) == 1 else f"B{'M' * (len(word) - 2)}E"))
+
+
 def project(words: Sequence[str], text: str) -> list[str]:
     """Lay the word boundaries of an output over the text that it should have segmented.
 

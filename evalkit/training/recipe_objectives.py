@@ -9,6 +9,8 @@ from typing import ClassVar, TypeAlias
 from evalkit.errors import InvalidInputError, UnknownNameError
 
 PACKINGS = ("separate", "joined", "none")
+REFERENCES = ("first", "all")
+TAG_DECODINGS = ("constrained", "independent")
 
 
 def _check_share(what: str, value: float, *, most: float = 1.0) -> None:
@@ -140,20 +142,22 @@ class FinetuneOptions(_Options):
     task allows it, and are cut otherwise."""
     max_target_length: int | None = None
     """Tokens of an answer of a T5; None for the model's own maximum."""
-    stride: int = 128
-    """Tokens that neighbouring windows of a long text share."""
+    references: str = "first"
+    """Which of several acceptable answers a GPT or T5 learns to write: the ``first``, or ``all``, each as an example."""
     label_smoothing: float = 0.0
     """Share of each target that is spread over the other labels or tokens."""
-    tag_scheme: str | None = None
-    """Tags that words get: ``IOB2``, ``IOBES`` or ``BMES``; None for the task's own."""
+    tag_decoding: str = "constrained"
+    """How the checkpoint chooses tags when it is scored: ``constrained`` to what the scheme allows, or ``independent``."""
     pack: bool = False
     """Whether short examples of a GPT share a sequence without seeing one another."""
 
     def __post_init__(self) -> None:
         _check_count("max_length", self.max_length)
         _check_count("max_target_length", self.max_target_length)
-        _check_count("stride", self.stride)
         _check_share("label_smoothing", self.label_smoothing, most=0.99)
+        for name, known in (("references", REFERENCES), ("tag_decoding", TAG_DECODINGS)):
+            if getattr(self, name) not in known:
+                raise UnknownNameError(f"[objective] {name}", getattr(self, name), known)
 
 
 ObjectiveOptions: TypeAlias = CausalLmOptions | MaskedLmOptions | SpanCorruptionOptions | FinetuneOptions

@@ -27,6 +27,9 @@ from evalkit.requests import SpanRequest, SpanResponse
 from evalkit.tokenization import Encoding
 from evalkit_models.bert_heads import BertForSpans
 
+LONGEST_ANSWER = 30
+"""Most tokens of an answer, unless said otherwise (the released code)."""
+
 
 @dataclass(frozen=True, slots=True)
 class FoundSpan:
