@@ -5,8 +5,8 @@ import math
 import pytest
 
 from evalkit.errors import DataError, InvalidInputError, UnknownNameError
-from evalkit.scaling.points import make_points
 from evalkit.scaling.csv_points import point_columns, read_table
+from evalkit.scaling.points import make_points
 
 TEXT = """model,N,D,loss,outlier
 a,1e6,2e7,4.5,False

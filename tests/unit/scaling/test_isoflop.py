@@ -8,9 +8,9 @@ import pytest
 from scipy.interpolate import Akima1DInterpolator
 
 from evalkit.errors import InvalidInputError, UnknownNameError
-from evalkit.scaling.points import PointSettings, make_points
 from evalkit.scaling.isoflop import fit_isoflop
 from evalkit.scaling.isoflop_valleys import IsoFlopSettings
+from evalkit.scaling.points import PointSettings, make_points
 from evalkit.scaling.vertices import FEWEST, curve, minima
 
 CHINCHILLA = (406.4, 410.7, 1.69, 0.34, 0.28)
