@@ -9,7 +9,8 @@ expected and what to do. The command line prints that line and exits with the er
     │   └── DataError                 a data or prediction file, with path and line
     ├── InvalidTypeError              a value of the wrong type (also a TypeError)
     ├── MissingResourceError          WordNet, a tokenizer model, an optional package, a data set (also a LookupError)
-    └── IncompleteError               exit 5: part of what was asked could not be done
+    ├── IncompleteError               exit 5: part of what was asked could not be done
+    └── StoppedError                  exit 130: someone asked to stop; what was in hand is done and kept
 """
 
 from __future__ import annotations
@@ -77,3 +78,9 @@ class IncompleteError(EvalkitError):
     """Part of what was asked for could not be done; what could be done was kept."""
 
     exit_code: ClassVar[int] = 5
+
+
+class StoppedError(EvalkitError):
+    """Someone asked to stop; what was in hand is done and kept."""
+
+    exit_code: ClassVar[int] = 130

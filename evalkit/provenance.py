@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from evalkit import __version__
 from evalkit.data.load import TaskData
-from evalkit.digests import digest_json
+from evalkit.digests import digest_json, digest_list
 from evalkit.metrics.base import AnyMetric, Statistics
 from evalkit.record import StoredStatistics
 from evalkit.requests import Example, ModelInfo
@@ -27,9 +27,16 @@ if TYPE_CHECKING:
 _RECORDED_PACKAGES = ("numpy", "sacrebleu", "rouge-score", "nltk", "scikit-learn", "torch")
 
 
-def run_id(started: datetime, spec: RunSpec, model: ModelInfo, predictions: Sequence[object]) -> str:
-    """Folder name of a run: UTC time, task, model, and six digits of what was set up and answered."""
-    digest = digest_json([describe_settings(spec, ""), spec.task, model.digest, plain(predictions)])
+def run_id(started: datetime, spec: RunSpec, model: ModelInfo, answers: str) -> str:
+    """Folder name of a run: UTC time, task, model, and six digits of what was set up and answered.
+
+    Args:
+        started: When it began.
+        spec: How it was set up.
+        model: The model.
+        answers: Digest of all predictions.
+    """
+    digest = digest_json([describe_settings(spec, ""), spec.task, model.digest, answers])
     time = started.strftime("%Y%m%dT%H%M%S.%fZ")
     return f"{time}-{file_name(spec.task)}-{file_name(model.name)}-{digest[:6]}"
 
@@ -78,14 +85,18 @@ def describe_data(data: TaskData, examples: Sequence[Example]) -> dict[str, Any]
         "digest": data.digest,
         "n": len(data.examples),
         "scored_n": len(examples),
-        "ids_digest": digest_json([example.id for example in examples]),
+        "ids_digest": digest_list(example.id for example in examples),
         "paths": list(data.paths),
     }
 
 
 def describe_model(model: ModelInfo) -> dict[str, Any]:
     """What the adapter says about itself."""
-    known = {field.name: getattr(model, field.name) for field in fields(model) if field.name != "details"}
+    known = {
+        field.name: getattr(model, field.name)
+        for field in fields(model)
+        if field.name not in ("details", "determined_by")
+    }
     return {**known, **model.details}
 
 
@@ -125,9 +136,22 @@ def describe_timing(tokens: int | None, **seconds: float) -> dict[str, float]:
     return timing
 
 
+def describe_repeatability(model: ModelInfo) -> str:
+    """What the same command gives when it is run again, as far as anyone can promise."""
+    if model.determined_by == "service":
+        return "as far as the service answers the same again"
+    if model.determined_by == "batch" and model.device_type != "cpu":
+        return f"up to rounding: {model.device_type} promises no order of additions, so the last digits may differ"
+    return "the same numbers and samples on the same machine and versions"
+
+
+def describe_environment(model: ModelInfo) -> dict[str, Any]:
+    """Versions, git commit of the folder that the command ran in, machine, and what can be repeated."""
+    return {**_describe_machine(), "repeatability": describe_repeatability(model)}
+
+
 @lru_cache(maxsize=1)
-def describe_environment() -> dict[str, Any]:
-    """Versions, git commit of the folder that the command ran in, and machine."""
+def _describe_machine() -> dict[str, Any]:
     from importlib import metadata
 
     versions = {}

@@ -14,6 +14,9 @@ from typing import Any
 
 from evalkit.errors import InvalidInputError
 
+COMPLETE = "complete"
+"""Status of a run that answered all its examples."""
+
 SCHEMA_VERSION = 1
 """Rises when a field changes its meaning or goes."""
 

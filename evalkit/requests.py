@@ -209,7 +209,15 @@ class ModelInfo:
     they are not, or nobody knows how."""
     parameters: int | None = None
     tokens_seen: int | None = None
+    determined_by: str = "request"
+    """What an answer follows from, besides the model: ``request``, the request alone; ``batch``, its last bits also from what is
+    computed together with it; ``file``, the example's id; ``service``, what a server makes of the request, if it answers."""
     details: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def device_type(self) -> str:
+        """What computes the answers: ``cpu``, ``cuda`` or ``mps``."""
+        return str(self.details.get("device", "cpu")).partition(":")[0]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -221,7 +229,7 @@ class TaskContext:
     """The task kind: mt, summarization, qa, ner, cws, lm or classification."""
     language: str
     """Language of the answers, ISO 639-1."""
-    example_ids: tuple[str, ...]
+    example_ids: Sequence[str]
     """All ids of the split in file order, also those that this run leaves out: line-aligned files are checked against it."""
     request_kind: str
     """The one kind that all requests of this run have."""

@@ -15,28 +15,34 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import islice
 from typing import Any, TypeAlias
 
 from evalkit import provenance
+from evalkit.answered import ANSWERED, Answered, Columns, View, summarize
+from evalkit.asking import TOGETHER, Asker, Asking
+from evalkit.cache.keys import keys_for
 from evalkit.data.load import TaskData, lexicon, load, training
 from evalkit.digests import digest_json
-from evalkit.errors import EvalkitError, InvalidInputError, UnknownNameError
+from evalkit.encoding import EXAMPLE
+from evalkit.errors import EvalkitError, InvalidInputError, StoppedError, UnknownNameError
 from evalkit.kinds import KINDS
 from evalkit.metrics.base import AnyMetric, Statistics
 from evalkit.prompts import choose_shots, render, shots_for
-from evalkit.record import MetricValue, RunRecord
+from evalkit.record import COMPLETE, MetricValue, RunRecord
 from evalkit.requests import (
     Example,
     GenerateRequest,
     ModelAdapter,
     Request,
-    Response,
     ScoreRequest,
     TaskContext,
 )
 from evalkit.spec import RunSpec, TaskSpec
+from evalkit.spool import spooled
 from evalkit.stats import Estimate, Resampling, estimate
 from evalkit.store import RunStore
+from evalkit.tabulating import block_count, tabulate
 
 Progress: TypeAlias = Callable[[Iterable[Any], int, str], Iterable[Any]]
 """Passes items through and shows how far the work is; called with items, their number and a title."""
@@ -54,17 +60,6 @@ class NotKeptError(InvalidInputError):
     def __init__(self, problem: str, record: RunRecord) -> None:
         super().__init__(problem)
         self.record = record
-
-
-@dataclass(frozen=True, slots=True)
-class Answered:
-    """One example with what was asked, what came back, and what was read from it."""
-
-    example: Example
-    prompt_digest: str
-    response: Response
-    prediction: Any
-    """None where the response failed or held nothing that could be scored."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,40 +81,44 @@ def run(
     adapter: ModelAdapter,
     store: RunStore,
     progress: Progress = lambda items, total, title: items,
+    asking: Asking | None = None,
 ) -> RunRecord:
     """Run one task with one model and keep the run.
 
     Args:
         spec: How the run is set up.
         task: The task, complete.
-        data: The split that is scored, loaded whole.
+        data: The split that is scored.
         adapter: The model.
         store: Where the run is kept.
         progress: Shows how far the answers are.
+        asking: How the model is asked: with a cache, by several ranks, until someone wants to stop; None for plainly.
 
     Returns:
-        The record as it was kept.
+        The record as it was kept; a run that was stopped says so in its status, and its values are those of what was answered.
 
     Raises:
-        EvalkitError: Something cannot be used; nothing was kept.
+        EvalkitError: Something cannot be used; nothing was kept but the responses in the cache.
         NotKeptError: The run could not be kept; its values are in the error's record.
+        StoppedError: It was stopped before any example was answered.
     """
     started, clock = datetime.now(UTC), time.perf_counter()
     examples = select(data.examples, spec)
     context = task_context(spec, task, data, adapter)
     task, changes = KINDS[task.kind].fit(task, adapter.info)
     warnings = [*data.warnings, *changes, *adapter.prepare(context)]
+    asker = Asker(adapter, keys_for(adapter.info, context, spec.neural), asking or Asking())
     requests = ask(spec, task, examples, context)
     loaded = time.perf_counter()
-    answered = answer(task, adapter, examples, requests, progress)
+    answered = answer(task, asker, examples, requests, progress)
     replied = time.perf_counter()
-    scored = [row for row in answered if row.prediction is not None]
+    scored, summary = Columns.of(answered), summarize(answered)
     measured, concerns = measure(spec, task, scored, progress)
     finished = time.perf_counter()
     record = RunRecord(
-        id=provenance.run_id(started, spec, adapter.info, [row.prediction for row in answered]),
+        id=provenance.run_id(started, spec, adapter.info, summary.digest),
         created=started.isoformat(timespec="seconds"),
-        status="complete",
+        status=status(len(answered), len(examples)),
         task=provenance.describe_task(task),
         data=provenance.describe_data(data, examples),
         model=provenance.describe_model(adapter.info),
@@ -127,18 +126,14 @@ def run(
         metrics=tuple(metric_values(measured, len(scored), len(answered) - len(scored))),
         statistics={row.label: provenance.describe_statistics(row.metric, row.statistics) for row in measured},
         details={row.label: row.report for row in measured},
-        counts=count(answered),
+        counts={**summary.counts, "cached": asker.cached},
         timing=provenance.describe_timing(
-            answered_tokens(answered), load_s=loaded - clock, answer_s=replied - loaded, measure_s=finished - replied
+            summary.tokens, load_s=loaded - clock, answer_s=replied - loaded, measure_s=finished - replied
         ),
-        environment=provenance.describe_environment(),
+        environment=provenance.describe_environment(adapter.info),
         warnings=tuple(dict.fromkeys([*warnings, *concerns])),
     )
-    try:
-        store.keep(record, samples(answered, measured))
-    except EvalkitError as error:
-        raise NotKeptError(str(error), record) from error
-    return record
+    return keep(store, record, samples(answered, measured))
 
 
 def select(examples: Sequence[Example], spec: RunSpec) -> Sequence[Example]:
@@ -149,16 +144,18 @@ def select(examples: Sequence[Example], spec: RunSpec) -> Sequence[Example]:
         InvalidInputError: The limit is not positive.
     """
     if spec.sample_ids is not None:
-        known = {example.id: example for example in examples}
-        for wanted in spec.sample_ids:
-            if wanted not in known:
-                raise UnknownNameError("sample id", wanted, list(known)[:10])
+        missing = dict.fromkeys(spec.sample_ids)
+        for example in examples:
+            missing.pop(example.id, None)
+        if missing:
+            known = [example.id for example in islice(examples, 10)]
+            raise UnknownNameError("sample id", next(iter(missing)), known)
         keep = set(spec.sample_ids)
-        examples = [example for example in examples if example.id in keep]
+        examples = spooled((example for example in examples if example.id in keep), EXAMPLE)
     if spec.limit is not None:
         if spec.limit < 1:
             raise InvalidInputError(f"limit is {spec.limit}; expected at least 1 example")
-        examples = examples[: spec.limit]
+        examples = examples if spec.limit >= len(examples) else spooled(islice(examples, spec.limit), EXAMPLE)
     return examples
 
 
@@ -178,7 +175,7 @@ def task_context(spec: RunSpec, task: TaskSpec, data: TaskData, adapter: ModelAd
         task=task.name,
         kind=task.kind,
         language=task.language,
-        example_ids=tuple(example.id for example in data.examples),
+        example_ids=View(data.examples, lambda example: example.id),
         request_kind=usable[0],
         training=lambda: training(task, spec.data_dir),
         examples=lambda: data.examples,
@@ -186,8 +183,8 @@ def task_context(spec: RunSpec, task: TaskSpec, data: TaskData, adapter: ModelAd
     )
 
 
-def ask(spec: RunSpec, task: TaskSpec, examples: Sequence[Example], context: TaskContext) -> list[Request]:
-    """Turn examples into requests, with prompts where the request kind shows them.
+def ask(spec: RunSpec, task: TaskSpec, examples: Iterable[Example], context: TaskContext) -> Iterator[Request]:
+    """Turn examples into requests, with prompts where the request kind shows them, each when it is its turn.
 
     Raises:
         InvalidInputError: A template fails, or there are too few examples for the shots asked for.
@@ -199,7 +196,7 @@ def ask(spec: RunSpec, task: TaskSpec, examples: Sequence[Example], context: Tas
             f"{spec.shots} shots asked for, but {context.request_kind!r} requests show no prompt; leave out --shots"
         )
     chosen = choose_shots(shot_pool(task, spec.data_dir), spec.shots, spec.seed) if spec.shots else ()
-    return [
+    return (
         kind.request(
             task,
             example,
@@ -207,7 +204,7 @@ def ask(spec: RunSpec, task: TaskSpec, examples: Sequence[Example], context: Tas
             render(task, example, shots_for(example, chosen, spec.shots)) if prompted else "",
         )
         for example in examples
-    ]
+    )
 
 
 def shot_pool(task: TaskSpec, data_dir: str | None) -> Sequence[Example]:
@@ -223,33 +220,48 @@ def shot_pool(task: TaskSpec, data_dir: str | None) -> Sequence[Example]:
 
 
 def answer(
-    task: TaskSpec,
-    adapter: ModelAdapter,
-    examples: Sequence[Example],
-    requests: Sequence[Request],
-    progress: Progress,
-) -> list[Answered]:
-    """Let the adapter answer all requests and read its responses.
+    task: TaskSpec, asker: Asker, examples: Sequence[Example], requests: Iterator[Request], progress: Progress
+) -> Sequence[Answered]:
+    """Let the model answer all requests, and read its responses.
+
+    Returns:
+        One row an example, in order; fewer where the run was stopped.
 
     Raises:
         EvalkitError: The adapter broke its promise: other ids, another order, or another number of responses.
+        StoppedError: The run was stopped before any example was answered.
     """
     kind = KINDS[task.kind]
-    answered: list[Answered] = []
-    for response in progress(adapter.answer(requests), len(requests), f"{task.name} {adapter.info.name}"):
-        place = len(answered)
-        if place == len(requests) or response.example_id != requests[place].example_id:
-            raise EvalkitError(f"adapter {adapter.info.ref!r} answered {response.example_id!r} out of turn")
-        prediction = None if response.error else kind.prediction(task, examples[place], response)
-        answered.append(Answered(examples[place], request_digest(requests[place]), response, prediction))
-    if len(answered) != len(requests):
-        raise EvalkitError(f"adapter {adapter.info.ref!r} gave {len(answered)} answers to {len(requests)} requests")
+    bar = iter(progress(range(len(examples)), len(examples), f"{task.name} {asker.name}"))
+
+    def tick(count: int) -> None:
+        for _ in islice(bar, count):
+            pass
+
+    def rows() -> Iterator[Answered]:
+        pairs = zip(examples, requests, strict=True)
+        while not asker.is_stopped and (together := list(islice(pairs, TOGETHER))):
+            responses = asker.ask([request for _, request in together], tick)
+            for (example, request), response in zip(together, responses, strict=True):
+                if response is not None:
+                    prediction = None if response.error else kind.prediction(task, example, response)
+                    yield Answered(example, request_digest(request), response, prediction)
+        tick(1)  # Behind the last one: the bar ends.
+
+    answered = spooled(rows(), ANSWERED)
+    if not answered and asker.is_stopped:
+        raise StoppedError(f"task {task.name!r}: stopped before any example was answered; nothing was kept")
     return answered
 
 
-def measure(
-    spec: RunSpec, task: TaskSpec, scored: Sequence[Answered], progress: Progress
-) -> tuple[list[Measured], list[str]]:
+def status(answered: int, asked: int) -> str:
+    """What the record says about the run as a whole."""
+    if answered == asked:
+        return COMPLETE
+    return f"stopped: {answered} of {asked} examples were answered; the same command goes on from there"
+
+
+def measure(spec: RunSpec, task: TaskSpec, scored: Columns, progress: Progress) -> tuple[list[Measured], list[str]]:
     """Score all metrics with intervals from one draw.
 
     Returns:
@@ -258,17 +270,16 @@ def measure(
     Raises:
         InvalidInputError: No example could be scored, or a metric cannot take a prediction.
     """
-    if not scored:
+    if not len(scored):
         raise InvalidInputError(f"task {task.name!r}: no example could be scored; every response failed or was missing")
-    predictions = [row.prediction for row in scored]
-    references = [row.example.references for row in scored]
+    predictions, references = scored.predictions, scored.references
     metrics = [metric.with_lexicon(lambda: lexicon(task, spec.data_dir)) for metric in task.metrics]
-    pairs = [
-        (metric, metric.statistics(predictions, references))
-        for metric in progress(metrics, len(metrics), f"{task.name} metrics")
-    ]
+    steps = len(metrics) * block_count(len(scored))
+    bar = iter(progress(range(steps), steps, f"{task.name} metrics"))
+    tables = tabulate(metrics, predictions, references, lambda: next(bar, None))
+    pairs = list(zip(metrics, tables, strict=True))
     resampling = Resampling(resamples=spec.resamples, confidence=spec.confidence, seed=spec.seed)
-    estimates = estimate(pairs, resampling, [row.example.cluster for row in scored])
+    estimates = estimate(pairs, resampling, scored.clusters)
     measured = [
         Measured(
             metric,
@@ -307,36 +318,20 @@ def metric_values(measured: Sequence[Measured], n: int, unscored: int) -> Iterat
             )
 
 
-def count(answered: Sequence[Answered]) -> dict[str, int]:
-    """How many examples there were, and how many of them went other than planned."""
-    responses = [row.response for row in answered]
-    return {
-        "examples": len(responses),
-        "failed": sum(response.error is not None for response in responses),
-        "truncated": sum(response.truncated for response in responses),
-        "empty": sum(said is not None and not said.strip() for said in map(said_text, responses)),
-        "missing": sum(said_text(response) is None and response.error is None for response in responses),
-        "cached": 0,
-    }
+def keep(store: RunStore, record: RunRecord, rows: Iterable[Mapping[str, Any]]) -> RunRecord:
+    """Write the run into the store.
+
+    Raises:
+        NotKeptError: It could not be written.
+    """
+    try:
+        store.keep(record, rows)
+    except EvalkitError as error:
+        raise NotKeptError(str(error), record) from error
+    return record
 
 
-def said_text(response: Response) -> str | None:
-    """The text or class of a response, None where there was none; a response of numbers or tags counts as said."""
-    for name in ("text", "label", "labels"):
-        if hasattr(response, name):
-            value = getattr(response, name)
-            return value if value is None or isinstance(value, str) else "tags"
-    return "numbers"
-
-
-def answered_tokens(answered: Sequence[Answered]) -> int | None:
-    """Tokens that the model generated or scored; None where the adapter does not count them."""
-    counts = [getattr(row.response, "token_count", None) for row in answered]
-    known = [number for number in counts if number is not None]
-    return sum(known) if known else None
-
-
-def samples(answered: Sequence[Answered], measured: Sequence[Measured]) -> Iterator[dict[str, Any]]:
+def samples(answered: Iterable[Answered], measured: Sequence[Measured]) -> Iterator[dict[str, Any]]:
     """One mapping an example, as samples.jsonl holds it; unscored examples have no statistics."""
     place = 0
     for row in answered:

@@ -116,6 +116,7 @@ def open_hf(target: str, settings: ModelSettings | None = None) -> HfAdapter:
         family=kind.family,
         parameters=sum(parameter.numel() for parameter in model.parameters()),
         likelihood="causal" if kind.open is _causal else None,
+        determined_by="batch",
         details={
             "architecture": config.architectures[0],
             "revision": folder.name if folder.parent.name == "snapshots" else None,

@@ -106,6 +106,7 @@ def model_info(target: str, checkpoint: Checkpoint, settings: ModelSettings, dev
         family=checkpoint.family,
         parameters=checkpoint.parameters["total"],
         tokens_seen=checkpoint.card.tokens_seen,
+        determined_by="batch",
         likelihood=_likelihood(checkpoint.model),
         details={
             "parameters_non_embedding": checkpoint.parameters["non_embedding"],

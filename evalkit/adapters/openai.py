@@ -151,6 +151,7 @@ class OpenAIAdapter:
             digest=digest_json(["openai", VERSION, endpoint.model, endpoint.url, api, self._server.prefix]),
             family="openai",
             likelihood="causal",
+            determined_by="service",
             details={
                 "url": endpoint.url,
                 "api": api,

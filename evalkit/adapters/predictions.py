@@ -59,6 +59,7 @@ class PredictionsAdapter:
             name=short_name(self._path),
             digest=_file_digest(self._path),
             family="predictions",
+            determined_by="file",
         )
         self._answers: Mapping[str, FileAnswer] = {}
 

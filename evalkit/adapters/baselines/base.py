@@ -5,9 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar
 
+from evalkit.digests import digest_stream
 from evalkit.errors import InvalidInputError
 from evalkit.requests import Example, ModelInfo, Request, Response, TaskContext
 
@@ -26,10 +28,13 @@ class Baseline(ABC):
     settings: ClassVar[Mapping[str, Any]] = {}
     """Numbers and names that determine the answers."""
 
+    def __init__(self) -> None:
+        self._learned_from: list[str] = []
+
     @property
     def info(self) -> ModelInfo:
-        """Name, version and settings; the digest covers all three."""
-        identity = json.dumps([self.name, self.version, dict(self.settings)], sort_keys=True)
+        """Name, version and settings; the digest covers all three, and what was learned from once it is prepared."""
+        identity = json.dumps([self.name, self.version, dict(self.settings), *self._learned_from], sort_keys=True)
         return ModelInfo(
             ref=f"baseline:{self.name}",
             name=self.name,
@@ -61,8 +66,21 @@ class Baseline(ABC):
                 f"baseline {self.name!r} answers {context.kind} tasks by {' or '.join(self.requests[context.kind])}"
                 f" requests, not by {context.request_kind}"
             )
-        self.learn(context)
+        self._learned_from = []
+        self.learn(replace(context, training=self._noted(context.training), lexicon=self._noted(context.lexicon)))
         return ()
+
+    def _noted(self, source: Callable[[], Any]) -> Callable[[], Any]:
+        """Let a source of knowledge be read, and take its digest: what was learned belongs to the baseline's identity."""
+
+        def read() -> Any:  # noqa: ANN401
+            known = source()
+            if not isinstance(known, frozenset):
+                known = list(known)
+            self._learned_from.append(digest_of_knowledge(known))
+            return known
+
+        return read
 
     def learn(self, context: TaskContext) -> None:  # noqa: B027 - many baselines have nothing to learn
         """Learn what the answers need from the training split or the word list."""
@@ -75,6 +93,13 @@ class Baseline(ABC):
     @abstractmethod
     def respond(self, request: Request) -> Response:
         """Answer one request."""
+
+
+def digest_of_knowledge(known: Collection[Any]) -> str:
+    """Digest of a word list, or of training examples as a data set's digest has them."""
+    if isinstance(known, frozenset):
+        return digest_stream(sorted(known))
+    return digest_stream([row.id, dict(row.inputs), row.references, row.cluster] for row in known)
 
 
 def baselines_for(kind: str) -> tuple[str, ...]:

@@ -1,0 +1,65 @@
+"""Stop and go: the first signal to stop lets the work in hand be finished and kept, the second one stops at once."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_SAME_S = 0.5
+"""Signals that follow each other faster are one: a terminal, a launcher and a scheduler may each send theirs."""
+
+
+class Stop:
+    """Whether someone has asked to stop."""
+
+    def __init__(self) -> None:
+        self._asked_at: float | None = None
+
+    @property
+    def is_asked(self) -> bool:
+        """Whether no new work should be begun."""
+        return self._asked_at is not None
+
+    def ask(self) -> None:
+        """Ask to stop.
+
+        Raises:
+            KeyboardInterrupt: It was asked before: stop at once.
+        """
+        now = time.monotonic()
+        if self._asked_at is None:
+            self._asked_at = now
+        elif now - self._asked_at > _SAME_S:
+            raise KeyboardInterrupt
+
+
+@contextmanager
+def stop_on_signals(*, is_quiet: bool = False) -> Iterator[Stop]:
+    """Turn interrupts and requests to terminate into a `Stop` while the context is open.
+
+    Args:
+        is_quiet: Whether nothing is said on stderr.
+    """
+    stop = Stop()
+
+    def on_signal(number: int, frame: FrameType | None) -> None:
+        is_first = not stop.is_asked
+        stop.ask()
+        if is_first and not is_quiet:
+            print("evalkit: finishing what is in hand; once more to stop at once", file=sys.stderr, flush=True)
+
+    if threading.current_thread() is not threading.main_thread():
+        yield stop
+        return
+    before = {number: signal.signal(number, on_signal) for number in _SIGNALS}
+    try:
+        yield stop
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
