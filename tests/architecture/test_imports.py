@@ -83,6 +83,7 @@ FORBIDDEN = {
     "evalkit.training": (TASKS, "click", "evalkit.cli", "evalkit.commands"),
     "evalkit.report": ("torch", MODELS, TASKS, "evalkit.spec", "evalkit.kinds", "evalkit.adapters", "click", *UPPER),
     "evalkit.scaling": ("torch", MODELS, TASKS, "evalkit.spec", "evalkit.kinds", "evalkit.adapters", "click", *UPPER),
+    "evalkit.sweep": ("torch", MODELS, TASKS, "evalkit.metrics", "evalkit.adapters", "click", *UPPER),
     "evalkit.cache": ("torch", MODELS, TASKS, "evalkit.metrics", "evalkit.adapters", "click", *UPPER),
     "evalkit.adapters": (
         TASKS,

@@ -1,0 +1,106 @@
+"""Cells of a grid: one `evalkit run` each, in a process of its own, so that what kills one leaves the others alone."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from evalkit.digests import digest_json
+
+DONE, FAILED, KILLED = "done", "failed", "killed"
+_THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """One task with one model."""
+
+    task: str
+    """Name or file of the task."""
+    model: str
+    """Model reference."""
+    arguments: tuple[str, ...]
+    """Words behind ``evalkit run`` that are the same for the whole grid."""
+    out: str
+    """Where the run folder is kept."""
+    folder: str
+    """Working folder, against which relative paths are read."""
+
+    @property
+    def words(self) -> list[str]:
+        """The command as a user would type it."""
+        return ["evalkit", "run", f"--task={self.task}", f"--model={self.model}", *self.arguments, f"--out={self.out}"]
+
+    @property
+    def key(self) -> str:
+        """Digest of the command and of the state of the files that it names: what a finished cell is known by."""
+        return digest_json([self.words, self.folder, _state(self.folder, self.task), _state(self.folder, self.model)])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What became of a cell."""
+
+    status: str
+    """``done``, ``failed`` or ``killed``."""
+    runs: tuple[str, ...] = ()
+    """Ids of the run folders."""
+    message: str = ""
+    """The last line that the command wrote about its failure."""
+    is_earlier: bool = False
+    """Whether an earlier sweep had done it."""
+
+
+def run_cell(cell: Cell, threads: int | None) -> Outcome:
+    """Run one cell to its end.
+
+    Args:
+        cell: The cell.
+        threads: Threads for its arithmetic; None leaves the environment's.
+    """
+    environment = dict(os.environ)
+    if threads is not None:
+        environment.update(dict.fromkeys(_THREADS, str(threads)))
+    command = [sys.executable, "-m", "evalkit", *cell.words[1:], "--json"]
+    done = subprocess.run(
+        command, cwd=cell.folder, env=environment, capture_output=True, text=True, errors="replace", check=False
+    )
+    return read_outcome(done.returncode, done.stdout, done.stderr)
+
+
+def read_outcome(code: int, printed: str, said: str) -> Outcome:
+    """Read what a cell's process left behind."""
+    last = said.strip().splitlines()[-1] if said.strip() else ""
+    # A shell or a scheduler turns the signal N that killed a process into 128 + N.
+    if code < 0 or code in (128 + 9, 128 + 15):
+        return Outcome(status=KILLED, message=f"killed by signal {-code if code < 0 else code - 128}")
+    runs = _runs(printed)
+    if code == 0 and runs:
+        return Outcome(status=DONE, runs=runs)
+    return Outcome(status=FAILED, runs=runs, message=last.removeprefix("evalkit: ") or f"exit code {code}")
+
+
+def _runs(printed: str) -> tuple[str, ...]:
+    try:
+        document: Mapping[str, Any] = json.loads(printed)
+        return tuple(str(run["id"]) for run in document["runs"])
+    except (ValueError, KeyError, TypeError):
+        return ()
+
+
+def _state(folder: str, name: str) -> list[list[Any]]:
+    """Names, sizes and times of the files behind a task or model; empty for one that is no path."""
+    path = Path(folder) / name.partition(":")[2] if name.startswith("predictions:") else Path(folder) / name
+    if path.is_file():
+        files = [path]
+    elif path.is_dir():
+        files = sorted(file for file in path.iterdir() if file.is_file())
+    else:
+        return []
+    return [[file.name, file.stat().st_size, file.stat().st_mtime_ns] for file in files]
