@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -43,7 +44,13 @@ def read_runs(names: Sequence[str]) -> list[StoredRun]:
     places = dict.fromkeys(place for name in names for place in find_places(name))
     runs = [StoredRun(place, _record(place)) for place in places]
     runs.sort(key=lambda run: (run.record.id, run.place))
-    return list({(run.record.id, run.record.to_json()): run for run in reversed(runs)}.values())[::-1]
+    kept: list[StoredRun] = []
+    for run in runs:
+        # A copy of a folder is the same run; another run of the same id, made by hand, is not.
+        alike = itertools.takewhile(lambda other: other.record.id == run.record.id, reversed(kept))  # noqa: B023
+        if all(other.record != run.record for other in alike):
+            kept.append(run)
+    return kept
 
 
 def find_places(name: str) -> Iterator[str]:

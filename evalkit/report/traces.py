@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 import statistics
 from collections.abc import Mapping, Sequence
@@ -87,5 +88,10 @@ def _commit(environment: Mapping[str, Any]) -> str:
     return f"{commit}{'-dirty' if environment.get('git_dirty') else ''}" if isinstance(commit, str) else ""
 
 
-def _plain(settings: Mapping[str, Any]) -> dict[str, Any]:
-    return {str(name): value for name, value in settings.items()}
+def _plain(value: Any) -> Any:  # noqa: ANN401
+    """A value of a record as JSON can hold it: Python reads NaN and infinities from JSON, but nobody else does."""
+    if isinstance(value, Mapping):
+        return {str(name): _plain(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
