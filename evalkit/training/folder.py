@@ -43,6 +43,8 @@ class TrainingFolder:
         """States to go on from."""
         self.checkpoint = root / "training" / "checkpoint"
         """The checkpoint that is to be kept, as far as training has come."""
+        self.tokenizer = root / "training" / "tokenizer"
+        """The tokenizer that was trained here."""
         self._identity = root / "training" / "identity.json"
         self._result = root / "training" / "result.json"
 
@@ -100,6 +102,15 @@ class TrainingFolder:
                     f"{self.root} holds a training with {key} {before.get(key)!r}, now it is {now.get(key)!r};"
                     " choose another --out, or remove that folder"
                 )
+
+    @contextmanager
+    def written_aside(self, folder: Path) -> Iterator[Path]:
+        """Give a folder to write into, which gets its name when all of it is there."""
+        aside = folder.with_name(f".{folder.name}.new")
+        shutil.rmtree(aside, ignore_errors=True)
+        aside.mkdir()
+        yield aside
+        os.rename(aside, folder)
 
     def result(self) -> dict[str, Any] | None:
         """How the training here ended; None if it has not."""

@@ -6,12 +6,14 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import torch
 from torch import Tensor, distributed, nn
 
 from evalkit.errors import MissingResourceError
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +36,20 @@ class Processes:
             distributed.all_reduce(values)
         return values
 
-    def agree(self, flag: bool, device: torch.device) -> bool:
-        """Whether any process says so."""
+    def first_says(self, value: T) -> T:
+        """What the first process has there."""
+        said = [value]
+        if self.count > 1:
+            distributed.broadcast_object_list(said)
+        return said[0]
+
+    def highest(self, value: int, device: torch.device) -> int:
+        """The highest number that any process has there."""
         if self.count == 1:
-            return flag
-        said = torch.tensor([float(flag)], device=device)
+            return value
+        said = torch.tensor(value, device=device)
         distributed.all_reduce(said, distributed.ReduceOp.MAX)
-        return bool(said.item())
+        return int(said)
 
     def wait(self) -> None:
         """Wait until all processes are here."""

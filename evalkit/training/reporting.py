@@ -72,24 +72,25 @@ class ProgressLine:
 
     Args:
         title: What is trained.
-        steps: All steps.
         is_shown: Whether to say anything.
     """
 
-    def __init__(self, title: str, steps: int, *, is_shown: bool) -> None:
-        self._title, self._steps, self._is_shown = title, steps, is_shown
+    def __init__(self, title: str, *, is_shown: bool) -> None:
+        self._title, self._is_shown = title, is_shown
         self._is_terminal = sys.stderr is not None and sys.stderr.isatty()
         self._last = time.monotonic()
         self._width = 0
 
-    def update(self, step: int, loss_nats: float, tokens_per_s: float, left_s: float, device: torch.device) -> None:
+    def update(
+        self, step: int, steps: int, loss_nats: float, tokens_per_s: float, left_s: float, device: torch.device
+    ) -> None:
         """Show how far the training is, if it is time for that."""
         now = time.monotonic()
         if not self._is_shown or now - self._last < (TERMINAL_EVERY_S if self._is_terminal else FILE_EVERY_S):
             return
         self._last = now
         self._show(
-            f"{self._title}: step {step}/{self._steps}  loss {loss_nats:.4f}  {shown_count(tokens_per_s)} tokens/s"
+            f"{self._title}: step {step}/{steps}  loss {loss_nats:.4f}  {shown_count(tokens_per_s)} tokens/s"
             f"  {shown_time(left_s)} left  {memory_bytes(device) / 1e9:.1f} GB"
         )
 
