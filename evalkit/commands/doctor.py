@@ -44,9 +44,17 @@ SHIPPED = ":shipped:"
 @click.option(
     "--limit", type=click.IntRange(min=1), default=20, show_default=True, metavar="N", help="Requests of each kind."
 )
+@click.option("--store", metavar="DIR|URL", help="Find cut, foreign or edited folders in a store of runs.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def command(folder: str | None, fetch: bool, measures_batches: bool, as_json: bool, **model: Any) -> int:  # noqa: ANN401
-    """Check the environment, the metrics against the reference scorers' values, or a model against its own answers.
+def command(
+    folder: str | None,
+    fetch: bool,
+    measures_batches: bool,
+    store: str | None,
+    as_json: bool,
+    **model: Any,  # noqa: ANN401
+) -> int:
+    """Check the environment, the metrics against the reference scorers' values, a model's batches, or a store of runs.
 
     \b
     Example:
@@ -54,8 +62,11 @@ def command(folder: str | None, fetch: bool, measures_batches: bool, as_json: bo
       evalkit doctor --metrics
       evalkit doctor --metrics my_cases --json
       evalkit doctor --batch-invariance --model checkpoints/my-model
+      evalkit doctor --store runs
     """
-    check_choice(folder is not None, fetch, measures_batches, model["model"])
+    check_choice(folder is not None, fetch, measures_batches, store is not None, model["model"])
+    if store is not None:
+        return check_runs(store, as_json)
     if measures_batches:
         return check_batches(model["model"], model["device"], model["dtype"], model["limit"], as_json)
     if folder is not None:
@@ -101,7 +112,7 @@ def check_metrics(folder: str, as_json: bool) -> int:
     return 1 if counts[FAILED] else 0
 
 
-def check_choice(has_metrics: bool, fetch: bool, measures_batches: bool, model: str | None) -> None:
+def check_choice(has_metrics: bool, fetch: bool, measures_batches: bool, has_store: bool, model: str | None) -> None:
     """Refuse flags that do not go together.
 
     Raises:
@@ -109,9 +120,9 @@ def check_choice(has_metrics: bool, fetch: bool, measures_batches: bool, model: 
     """
     from evalkit.errors import InvalidInputError
 
-    if has_metrics + fetch + measures_batches > 1:
+    if has_metrics + fetch + measures_batches + has_store > 1:
         raise InvalidInputError(
-            "--metrics, --fetch and --batch-invariance are three different checks; name one at a time"
+            "--metrics, --fetch, --batch-invariance and --store are different checks; name one at a time"
         )
     if measures_batches and not model:
         raise InvalidInputError("--batch-invariance measures a model; name it with --model FOLDER")
@@ -178,6 +189,25 @@ def batches_text(found: Sequence[Invariance], dtype: str, is_invariant: bool) ->
     advice = "" if dtype == "float32" else "; half precision rounds by the shape of the batch: use --dtype float32"
     lines.append(f"{'invariant' if is_invariant else 'not invariant'}: {what}{'' if is_invariant else advice}")
     return "\n".join(lines)
+
+
+def check_runs(root: str, as_json: bool) -> int:
+    """Check a store of runs; exit code 1 if something is wrong in it."""
+    from evalkit.progress import show_progress
+    from evalkit.store_lint import check_store
+
+    sound, findings = check_store(root, show_progress)
+    if as_json:
+        document = {"sound": sound, "findings": [asdict(finding) for finding in findings]}
+        click.echo(json.dumps(document, ensure_ascii=False, indent=1))
+        return 1 if findings else 0
+    from evalkit.table import format_table
+
+    if findings:
+        rows = [(finding.name, finding.kind, finding.problem) for finding in findings]
+        click.echo(format_table(("entry", "kind", "problem"), rows) + "\n")
+    click.echo(f"{sound} sound runs, {len(findings)} findings")
+    return 1 if findings else 0
 
 
 def by_metric(outcomes: list[Any]) -> dict[str, dict[str, int]]:
