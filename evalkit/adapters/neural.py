@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import torch
@@ -23,6 +23,9 @@ DTYPES: Mapping[str, torch.dtype] = {
     "bfloat16": torch.bfloat16,
     "float16": torch.float16,
 }
+
+TRAINING = ("recipe_digest", "seed", "lr", "objective", "start")
+"""What a record says of a checkpoint's training, besides its recipe's name and the tokens seen."""
 
 
 def open_checkpoint(target: str, settings: ModelSettings) -> ModelAdapter:
@@ -111,12 +114,18 @@ def model_info(target: str, checkpoint: Checkpoint, settings: ModelSettings, dev
         details={
             "parameters_non_embedding": checkpoint.parameters["non_embedding"],
             "recipe": checkpoint.card.recipe,
+            "training": {name: checkpoint.card.details.get(name) for name in TRAINING},
+            "shape": {**asdict(checkpoint.config), **_head(checkpoint)},
             "device": str(device),
             "dtype": settings.dtype,
             **({"labels": list(checkpoint.labels)} if checkpoint.labels else {}),
             **({"tag_decoding": settings.tag_decoding} if isinstance(checkpoint.model, BertForTokenLabels) else {}),
         },
     )
+
+
+def _head(checkpoint: Checkpoint) -> dict[str, str]:
+    return {} if checkpoint.architecture.head is None else {"head": checkpoint.architecture.head}
 
 
 def _likelihood(model: nn.Module) -> str | None:

@@ -232,6 +232,7 @@ class _Parts:
                 "recipe_digest": recipe_digest(recipe),
                 "seed": recipe.seed,
                 "objective": recipe.objective.kind,
+                "lr": recipe.optimizer.lr,
                 "precision": "bf16" if at.is_bf16 else "float32",
                 "start": self._options.init,
                 "loss_nats": at.recent_loss_nats,

@@ -16,6 +16,8 @@ def test_a_gpt_rolls_over_texts_and_the_record_names_its_weights_and_settings(ev
     assert found["model"]["name"] == "gpt-tiny"
     assert found["model"]["family"] == "gpt"
     assert found["model"]["parameters"] > found["model"]["parameters_non_embedding"] > 0
+    assert found["model"]["shape"]["layers"] >= 1
+    assert set(found["model"]["training"]) >= {"recipe_digest", "seed", "lr"}
     assert (found["settings"]["device"], found["settings"]["dtype"]) == ("cpu", "float32")
     assert found["settings"]["request_kind"] == "rolling"
     value = next(value for value in found["metrics"] if value["name"] == "token_perplexity")
