@@ -1,0 +1,102 @@
+// What stands behind one value: its interval, rank and notes, and the runs that made it.
+
+import { command, el, fill } from "./dom.js";
+import { cellAt, count, interval, modelName, pValue, rankRange, report, runOf, shown } from "./data.js";
+
+const panel = document.getElementById("detail");
+let opener = null;
+
+/** Let every value of an element open its details. */
+export function openDetails(element) {
+  element.addEventListener("click", (event) => {
+    const button = event.target.closest("button.cell");
+    if (button) show(button, Number(button.dataset.m), Number(button.dataset.c));
+  });
+}
+
+function show(button, model, column) {
+  const about = report.columns[column];
+  const cell = cellAt(model, column);
+  const close = el(
+    "button",
+    { type: "button", class: "plain close", on: { click: () => panel.hidePopover() } },
+    "Close",
+  );
+  fill(
+    panel,
+    close,
+    el("h2", { id: "detail-title" }, modelName(model), " · ", about.title),
+    el("dl", { class: "facts" }, facts(cell, about)),
+    (cell.notes ?? []).map(([, words]) => el("p", { class: "warn" }, words)),
+    (cell.runs ?? []).map((id) => runDetails(runOf(id))),
+    cell.others?.length ? el("p", { class: "quiet" }, `Not shown: ${cell.others.join(", ")}`) : null,
+  );
+  opener = button;
+  panel.showPopover();
+  place(button);
+  close.focus({ preventScroll: true });
+}
+
+panel.addEventListener("toggle", (event) => {
+  if (event.newState === "closed") opener?.focus({ preventScroll: true });
+});
+
+function facts(cell, about) {
+  const level = cell.level ? `${+(100 * cell.level).toFixed(4)}% interval` : "Interval";
+  const rows = [
+    [about.value, `${shown(cell.v, about.display)}${about.display[1] && ` ${about.display[1]}`}`],
+    [level, cell.ci ? interval(...cell.ci, about.display) : ""],
+    ["Deviation", cell.sd === undefined ? "" : `${shown(cell.sd, about.display)} between ${cell.runs.length} runs`],
+    ["Rank", cell.rank ? rankWords(cell) : ""],
+    [
+      "Against the best",
+      cell.best || cell.p === undefined ? "" : `p = ${pValue(cell.p)}${cell.tied ? ", not significantly worse" : ""}`,
+    ],
+    ["Examples", cell.n ? `${count(cell.n)}${cell.unscored ? `, ${count(cell.unscored)} more not scored` : ""}` : ""],
+    ["Signature", about.signature],
+  ];
+  return rows.filter(([, words]) => words !== "").map(([name, words]) => [el("dt", {}, name), el("dd", {}, words)]);
+}
+
+function rankWords(cell) {
+  const range = rankRange(cell.rank);
+  return String(cell.rank[0]) === range ? range : `${cell.rank[0]}, between ${range.replace("–", " and ")}`;
+}
+
+/** A run with everything that is needed to make it again. */
+export function runDetails(run) {
+  if (!run) return null;
+  const versions = Object.entries(report.pool[run.versions] ?? {}).filter(([, version]) => version);
+  const settings = Object.entries(report.pool[run.settings] ?? {}).filter(([, value]) => value !== null);
+  const rows = [
+    ["Run", run.id],
+    ["Started", run.created.replace("T", " ").replace("+00:00", " UTC")],
+    ["Digests", `task ${run.task}, data ${run.data}, model ${run.model}`],
+    ["Code", run.commit ?? ""],
+    ["Versions", versions.map(([name, version]) => `${name} ${version}`).join(", ")],
+    ["Settings", settings.map(([name, value]) => `${name} ${JSON.stringify(value)}`).join(", ")],
+    ["Folder", run.place],
+  ];
+  return el(
+    "section",
+    { class: "run" },
+    command(run.command),
+    (run.warnings ?? []).map((words) => el("p", { class: "warn" }, words)),
+    el(
+      "dl",
+      { class: "facts" },
+      rows.filter(([, words]) => words).map(([name, words]) => [el("dt", {}, name), el("dd", {}, words)]),
+    ),
+  );
+}
+
+function place(button) {
+  if (matchMedia("(max-width: 640px)").matches) return;
+  const from = button.getBoundingClientRect();
+  const size = panel.getBoundingClientRect();
+  const left = Math.max(8, Math.min(from.right - size.width, innerWidth - size.width - 8));
+  const below = from.bottom + 6;
+  const top = below + size.height > innerHeight ? Math.max(8, from.top - size.height - 6) : below;
+  panel.style.left = `${left}px`;
+  panel.style.top = `${top}px`;
+}

@@ -1,0 +1,86 @@
+// The page starts here.
+
+import { el, fill } from "./dom.js";
+import { report } from "./data.js";
+import { address, onOpen, startRouting } from "./route.js";
+import { startOverview } from "./overview.js";
+import { figure, openTask } from "./task.js";
+import { openRuns } from "./runs.js";
+
+const THEMES = ["system", "light", "dark"];
+
+function startTheme() {
+  const button = document.getElementById("theme");
+  const use = (theme) => {
+    if (theme === "system") delete document.documentElement.dataset.theme;
+    else document.documentElement.dataset.theme = theme;
+    button.textContent = `Theme: ${theme}`;
+  };
+  let theme = kept() ?? "system";
+  use(theme);
+  button.hidden = false;
+  button.addEventListener("click", () => {
+    theme = THEMES[(THEMES.indexOf(theme) + 1) % THEMES.length];
+    use(theme);
+    keep(theme);
+  });
+}
+
+// Browsers may refuse storage to pages from disk; the theme then lasts as long as the page.
+function kept() {
+  try {
+    const theme = localStorage.getItem("evalkit-theme");
+    return THEMES.includes(theme) ? theme : null;
+  } catch {
+    return null;
+  }
+}
+
+function keep(theme) {
+  try {
+    localStorage.setItem("evalkit-theme", theme);
+  } catch {
+    return;
+  }
+}
+
+function startTaskChooser() {
+  const go = document.getElementById("go");
+  go.addEventListener("change", () => {
+    if (go.value) location.hash = address({ view: "task", task: go.value });
+  });
+}
+
+function scalingFit(fit, at) {
+  return el(
+    "section",
+    { "aria-labelledby": `scaling-title-${at}` },
+    el(
+      "h2",
+      { id: `scaling-title-${at}` },
+      fit.title,
+      el("span", { class: "quiet" }, ` · ${[fit.form, fit.file].filter(Boolean).join(" · ")}`),
+    ),
+    fit.notes.map(([, words]) => el("p", { class: "warn" }, words)),
+    figure(`scaling-${at}`),
+    el(
+      "details",
+      {},
+      el("summary", {}, "Fitted parameters"),
+      el(
+        "dl",
+        { class: "facts" },
+        fit.parameters.map(([name, value]) => [el("dt", {}, name), el("dd", { class: "mono" }, value)]),
+      ),
+    ),
+  );
+}
+
+startTheme();
+startTaskChooser();
+startOverview();
+fill(document.getElementById("overview-figures"), report.scaling.map(scalingFit));
+onOpen("task", openTask);
+onOpen("runs", openRuns);
+startRouting();
+document.documentElement.dataset.ready = "true";

@@ -1,0 +1,107 @@
+// Every run that was read: what it is, whether it is shown, and the command that makes it again.
+
+import { command, el, fill, named, select } from "./dom.js";
+import { count, modelName, pageOf, report } from "./data.js";
+import { remember } from "./route.js";
+import { runDetails } from "./detail.js";
+import { release, sortable } from "./tables.js";
+
+let table = null;
+
+/** Show the runs of the model or task that the address names, or all of them. */
+export function openRuns(element, state) {
+  release(table);
+  const model = report.models.findIndex((one) => one.key === state.get("model"));
+  const task = state.get("task") ?? "";
+  const shown = report.runs.filter((run) => (model < 0 || run.m === model) && (!task || run.page === task));
+  const body = runTable(shown);
+  fill(
+    element,
+    el("h1", {}, "Runs"),
+    el(
+      "p",
+      { class: "quiet" },
+      `${count(shown.length)} of ${count(report.runs.length)} runs. A run opens its versions, settings and digests.`,
+    ),
+    el(
+      "div",
+      { class: "filters" },
+      select(
+        "Model",
+        [["", "all"], ...report.models.map((one) => [one.key, one.name])],
+        state.get("model") ?? "",
+        (value) => change({ model: value }),
+      ),
+      select("Task", [["", "all"], ...report.pages.map((page) => [page.key, page.title])], task, (value) =>
+        change({ task: value }),
+      ),
+    ),
+    model < 0 ? null : modelFacts(report.models[model]),
+    el("div", { class: "scroll", role: "region", "aria-label": "Runs", tabindex: "0" }, body),
+  );
+  table = sortable(body, { columnDefs: [{ targets: [4, 6], orderable: false }] });
+}
+
+function change(values) {
+  remember(values);
+  dispatchEvent(new HashChangeEvent("hashchange"));
+}
+
+function modelFacts(model) {
+  const rows = [
+    ["Reference", model.ref],
+    ["Family", model.family],
+    ["Parameters", model.parameters === null ? "" : count(model.parameters)],
+    ["Tokens seen", model.tokens === null ? "" : count(model.tokens)],
+    ["Digests", model.digests.join(", ")],
+  ];
+  return el(
+    "dl",
+    { class: "facts" },
+    rows.filter(([, words]) => words).map(([name, words]) => [el("dt", {}, name), el("dd", {}, words)]),
+  );
+}
+
+/** A table of runs. */
+export function runTable(runs) {
+  return el(
+    "table",
+    { class: "runs" },
+    el("caption", { class: "unseen" }, "Runs"),
+    el(
+      "thead",
+      {},
+      el(
+        "tr",
+        {},
+        ["Run", "Model", "Task", "Use", "Counts", "Started", "Command"].map((name) => el("th", { scope: "col" }, name)),
+      ),
+    ),
+    el("tbody", {}, runs.map(runRow)),
+  );
+}
+
+function runRow(run) {
+  const counts = Object.entries(run.counts ?? {}).filter(([, number]) => number);
+  return el(
+    "tr",
+    {},
+    el("th", { scope: "row" }, el("details", {}, el("summary", { class: "mono" }, run.id), runDetails(run))),
+    el("td", {}, named(modelName(run.m))),
+    el(
+      "td",
+      {},
+      el("a", { href: `#view=task&task=${encodeURIComponent(run.page)}` }, pageOf(run.page)?.title ?? run.page),
+    ),
+    el(
+      "td",
+      {},
+      run.use,
+      run.status !== "complete" ? el("p", { class: "warn" }, run.status) : null,
+      (run.warnings ?? []).map((words) => el("p", { class: "warn" }, words)),
+    ),
+    el("td", { class: "quiet" }, counts.map(([name, number]) => `${count(number)} ${name}`).join(", ")),
+    el("td", { class: "quiet", "data-order": run.created }, run.created.slice(0, 16).replace("T", " ")),
+    el("td", {}, command(run.command)),
+  );
+}
