@@ -10,7 +10,7 @@ import click
 if TYPE_CHECKING:
     from evalkit.spec import TaskSpec
 
-TOPICS = ("tasks", "models", "metrics")
+TOPICS = ("tasks", "models", "metrics", "recipes")
 
 
 @click.command(name="list")
@@ -18,7 +18,7 @@ TOPICS = ("tasks", "models", "metrics")
 @click.option("--kind", metavar="KIND", help="Only tasks of this kind, e.g. mt, qa, cws.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(topic: str, kind: str | None, as_json: bool) -> None:
-    """List tasks, kinds of models, or metrics.
+    """List tasks, kinds of models, metrics, or recipes.
 
     \b
     Example:
@@ -29,7 +29,9 @@ def command(topic: str, kind: str | None, as_json: bool) -> None:
 
     if kind is not None and topic != "tasks":
         raise InvalidInputError(f"--kind goes with 'list tasks', not with 'list {topic}'")
-    rows = {"tasks": lambda: list_tasks(kind), "models": list_models, "metrics": list_metrics}[topic]()
+    rows = {"tasks": lambda: list_tasks(kind), "models": list_models, "metrics": list_metrics, "recipes": list_recipes}[
+        topic
+    ]()
     if as_json:
         click.echo(json.dumps({topic: rows}, ensure_ascii=False, indent=1))
         return
@@ -87,4 +89,21 @@ def list_metrics() -> list[dict[str, str]]:
             "what": (metric.__doc__ or "").strip().splitlines()[0],
         }
         for name, metric in METRICS.items()
+    ]
+
+
+def list_recipes() -> list[dict[str, str]]:
+    """Name, model, objective, data and hardware of every bundled recipe."""
+    from evalkit.training.recipe_file import find_recipe, recipe_names
+
+    return [
+        {
+            "name": recipe.name,
+            "family": recipe.model.family,
+            "objective": recipe.objective.kind,
+            "data": recipe.data.task or ("text files" if recipe.data.texts else "--task"),
+            "hardware": recipe.hardware,
+            "summary": recipe.summary,
+        }
+        for recipe in map(find_recipe, recipe_names())
     ]

@@ -1,4 +1,4 @@
-"""`evalkit show`: one task, metric, baseline or run in full."""
+"""`evalkit show`: one task, metric, baseline, recipe or run in full."""
 
 from __future__ import annotations
 
@@ -20,12 +20,13 @@ if TYPE_CHECKING:
 @click.option("--shots", type=click.IntRange(min=0), default=0, help="Solved examples in the prompt that is shown.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(name: str, data_dir: str | None, shots: int, as_json: bool) -> None:
-    """Show one thing in full: a task (name or TOML file), a metric, baseline:NAME, or a run folder.
+    """Show one thing in full: a task or recipe (name or TOML file), a metric, baseline:NAME, or a run folder.
 
     \b
     Example:
       evalkit show mini_ner --shots 1
       evalkit show bleu
+      evalkit show gpt2-124m
       evalkit show runs/20260101T000000.000000Z-mini_cws-copy-1a2b3c
     """
     facts = describe(name, data_dir, shots)
@@ -41,14 +42,18 @@ def describe(name: str, data_dir: str | None, shots: int) -> dict[str, Any]:
     """Find out what a name means, and describe it.
 
     Raises:
-        UnknownNameError: It is no task, metric, baseline or run folder.
+        UnknownNameError: It is no task, metric, baseline, recipe or run folder.
     """
     from evalkit.adapters.describe import describe_models
     from evalkit.catalog import is_task_file, tasks
     from evalkit.errors import UnknownNameError
     from evalkit.metrics.registry import METRICS
+    from evalkit.training.recipe_file import is_recipe_file, recipe_names
 
     models = dict(describe_models())
+    recipes = recipe_names()
+    if name in recipes or is_recipe_file(name):
+        return describe_recipe(name, data_dir)
     if name in tasks() or is_task_file(name):
         return describe_task(name, data_dir, shots)
     if name in METRICS:
@@ -59,7 +64,8 @@ def describe(name: str, data_dir: str | None, shots: int) -> dict[str, Any]:
         from evalkit.store import read_record
 
         return json.loads(read_record(name).to_json())  # type: ignore[no-any-return]
-    raise UnknownNameError("task, metric, model or run folder", name, [*tasks(), *METRICS, *models])
+    known = [*tasks(), *METRICS, *models, *recipes]
+    raise UnknownNameError("task, metric, model, recipe or run folder", name, known)
 
 
 def describe_task(name: str, data_dir: str | None, shots: int) -> dict[str, Any]:
@@ -121,6 +127,40 @@ def real_example(task: TaskSpec, data_dir: str | None, shots: int) -> dict[str, 
     if PROMPTED & set(task.requests):
         facts["prompt"] = render(task, example, shots_for(example, chosen, shots))
     return facts
+
+
+def describe_recipe(name: str, data_dir: str | None) -> dict[str, Any]:
+    """Everything that a recipe decides, and what it costs on this machine."""
+    from dataclasses import asdict
+
+    from evalkit.training.estimate import estimate_cost
+    from evalkit.training.recipe_file import find_recipe
+    from evalkit.training.reporting import shown_count, shown_time
+
+    recipe = find_recipe(name)
+    cost = estimate_cost(recipe, data_dir)
+    facts: dict[str, Any] = {"recipe": recipe.name}
+    for key, value in asdict(recipe).items():
+        if key == "objective":
+            value = {"kind": recipe.objective.kind, **value}
+        if isinstance(value, dict):
+            value = {inner: setting for inner, setting in value.items() if setting not in (None, ())}
+        if key != "name" and value not in (None, "", ()):
+            facts[key] = value
+    counts = {
+        "parameters": cost.parameters,
+        "parameters without embeddings": cost.parameters_non_embedding,
+        "tokens": cost.tokens,
+        "flops": cost.flops,
+    }
+    facts |= {key: shown_count(value) for key, value in counts.items() if value is not None}
+    if cost.steps is not None:
+        facts["optimiser steps"] = cost.steps
+    if cost.time_s is not None and cost.flops_per_s is not None:
+        facts["time here"] = (
+            f"about {shown_time(cost.time_s)}, at {cost.flops_per_s / 1e9:.0f} GFLOP/s of matrix products"
+        )
+    return facts | ({"note": cost.note} if cost.note else {})
 
 
 def describe_metric(name: str) -> dict[str, Any]:

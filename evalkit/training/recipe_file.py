@@ -62,6 +62,16 @@ def find_recipe(name: str, overrides: Sequence[str] = ()) -> Recipe:
     return read_recipe(text, name, f"recipe {name}", overrides)
 
 
+def is_recipe_file(name: str) -> bool:
+    """Whether a path is that of a recipe and not of a task: a recipe has an objective."""
+    if not name.endswith(".toml") or not Path(name).is_file():
+        return False
+    try:
+        return "objective" in tomllib.loads(Path(name).read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return False
+
+
 def read_recipe(text: str, name: str, source: str, overrides: Iterable[str] = ()) -> Recipe:
     """Read a recipe from the text of its file.
 
