@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from evalkit.metrics.base import AnyMetric
+from evalkit.metrics.base import AnyMetric, none_if_nan
 from evalkit.provenance import describe_statistics, plain, plain_numbers
 from evalkit.record import MetricValue, RunRecord
 from evalkit.store import RunStore
@@ -36,7 +36,7 @@ def keep_run(
         "settings": {},
         "metrics": tuple(
             MetricValue(
-                metric=metric.label, name=value, value=float(scores[value]), low=None, high=None, stderr=None, n=n,
+                metric=metric.label, name=value, value=none_if_nan(float(scores[value])), low=None, high=None, stderr=None, n=n,
                 unscored=0, signature=metric.signature(references), higher_is_better=metric.higher_is_better,
                 scale=metric.scale, headline=True,
             )

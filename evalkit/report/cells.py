@@ -64,8 +64,8 @@ def _cell(
 ) -> Cell:
     runs = entry.choice.shown
     if not runs:
-        here = [run for run, _ in entry.choice.others]
-        return Cell(model=entry.model, column=place.key, value=None, notes=(missing_note(place, here),))
+        note = missing_note(place, entry.choice.without)
+        return Cell(model=entry.model, column=place.key, value=None, notes=(note,))
     values = [value for run in runs if (value := place.of(run.record)) is not None]
     average, deviation = mean(values)
     low, high, confidence = _interval(values, runs, standing, settings)

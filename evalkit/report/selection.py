@@ -23,6 +23,8 @@ class Choice:
     """Newest first; several where their mean is shown; empty where there is no run."""
     others: tuple[tuple[StoredRun, str], ...] = ()
     """Runs that are not shown, each with the reason."""
+    without: tuple[StoredRun, ...] = ()
+    """Where there is no run: those of the model on the same page that have no value of this column."""
 
     @property
     def ids(self) -> tuple[str, ...]:
@@ -39,7 +41,7 @@ def choose(runs: Sequence[StoredRun], place: Place, rule: str) -> Choice:
     mine = sorted((run for run in runs if place.of(run.record) is not None), key=_age, reverse=True)
     complete = [run for run in mine if not is_partial(run.record)]
     if not mine:
-        return Choice(())
+        return Choice((), without=tuple(runs))
     if not complete:
         # Partial runs are not averaged, nor is the best of them looked for: they need not be over the same examples.
         return Choice((mine[0],), tuple((run, OLDER) for run in mine[1:]))
