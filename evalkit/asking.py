@@ -57,6 +57,11 @@ Answers: TypeAlias = Sequence[tuple[Question, Response]]
 class Crew(Protocol):
     """Who answers units: this process alone, or several ranks."""
 
+    @property
+    def size(self) -> int:
+        """How many answer at once."""
+        ...
+
     def answer(self, units: Sequence[Unit], stop: Stop) -> Iterator[Answers]:
         """Answer units in any order; once `stop` is asked for, no new one is begun."""
         ...
@@ -69,6 +74,8 @@ class Alone:
         adapter: The model.
         is_whole: Whether the answers of a unit become known together; otherwise each does as soon as the model gives it.
     """
+
+    size = 1
 
     def __init__(self, adapter: ModelAdapter, *, is_whole: bool) -> None:
         self._adapter, self._is_whole = adapter, is_whole
@@ -150,11 +157,16 @@ class Asker:
         """Whether no more will be asked."""
         return self._stop.is_asked
 
+    @property
+    def together(self) -> int:
+        """How many requests should be asked together: as many for each device, unless that would change last bits."""
+        return TOGETHER if self._keys.is_exact else TOGETHER * self._crew.size
+
     def ask(self, requests: Sequence[Request], tick: Callable[[int], None]) -> list[Response | None]:
         """Answer requests.
 
         Args:
-            requests: At most `TOGETHER` of them.
+            requests: `together` of them, or what is left.
             tick: Is told, as answers become known, how many more examples have one.
 
         Returns:
@@ -194,12 +206,12 @@ class Asker:
     def _recall(self, questions: Sequence[Question]) -> tuple[Answers, Sequence[Unit]]:
         """Split questions into those that the cache knows the answers to, and units of the others."""
         if self._cache is None:
-            return [], list(cut(questions, self._info))
+            return [], self._cut(questions)
         if not self._keys.is_exact:
             known = _known(questions, self._cache.find([question.key for question in questions]))
             found = {question.key for question, _ in known}
-            return known, list(cut([one for one in questions if one.key not in found], self._info))
-        units = [self._keyed_together(unit) for unit in cut(questions, self._info)]
+            return known, self._cut([one for one in questions if one.key not in found])
+        units = [self._keyed_together(unit) for unit in self._cut(questions)]
         contents = self._cache.find([question.key for unit in units for question in unit])
         recalled = [_known(unit, contents) for unit in units]
         # A part of a unit would be rounded otherwise than the whole: all of it is known, or none.
@@ -208,6 +220,9 @@ class Asker:
             list(chain.from_iterable(compress(recalled, is_known))),
             [unit for unit, whole in zip(units, is_known, strict=True) if not whole],
         )
+
+    def _cut(self, questions: Sequence[Question]) -> list[Unit]:
+        return cut(questions, self._info, 1 if self._keys.is_exact else self._crew.size)
 
     def _keyed_together(self, unit: Unit) -> Unit:
         keys = self._keys.together([question.key for question in unit])
@@ -223,17 +238,25 @@ class Asker:
             )
 
 
-def cut(questions: Sequence[Question], info: ModelInfo) -> Iterator[Unit]:
-    """Cut questions into units; of a model that computes in batches, those of similar length together, longest first.
+def cut(questions: Sequence[Question], info: ModelInfo, shares: int = 1) -> list[Unit]:
+    """Cut questions into units.
 
-    The order and the sizes follow from the questions and the kind of device alone.
+    Of a model that computes in batches those of similar length come together, longest first; where several devices share
+    them, every unit holds all lengths, so that the units take equally long.
+
+    Args:
+        questions: The questions.
+        info: The model.
+        shares: How many devices share them, as far as that may change what is computed together.
     """
-    size = TOGETHER
-    if info.determined_by == "batch":
-        size = CPU_UNIT if info.device_type == "cpu" else ACCELERATOR_UNIT
-        questions = sorted(questions, key=lambda question: -length_of(question.request))
-    for start in range(0, len(questions), size):
-        yield questions[start : start + size]
+    if info.determined_by != "batch":
+        return [questions] if questions else []
+    size = CPU_UNIT if info.device_type == "cpu" else ACCELERATOR_UNIT
+    in_order = sorted(questions, key=lambda question: -length_of(question.request))
+    if shares == 1:
+        return [in_order[start : start + size] for start in range(0, len(in_order), size)]
+    number = min(len(in_order), shares * -(-len(in_order) // (shares * size)))
+    return [in_order[start::number] for start in range(number)]
 
 
 def length_of(request: Request) -> int:

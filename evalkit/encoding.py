@@ -133,20 +133,21 @@ def _set_fields(value: Request | Response) -> dict[str, Any]:
 
 
 @lru_cache(maxsize=64)
-def _defaults(kind: type) -> tuple[tuple[str, Any], ...]:
+def _defaults(name: str) -> tuple[tuple[str, Any], ...]:
     return tuple(
-        (one.name, one.default_factory() if one.default_factory is not MISSING else one.default) for one in fields(kind)
+        (one.name, one.default if one.default_factory is MISSING else one.default_factory())
+        for one in fields(_CLASSES[name])
     )
 
 
 @lru_cache(maxsize=64)
-def _names(kind: type) -> tuple[str, ...]:
-    return tuple(one.name for one in fields(kind))
+def _names(name: str) -> tuple[str, ...]:
+    return tuple(one.name for one in fields(_CLASSES[name]))
 
 
 @lru_cache(maxsize=64)
-def _values_of(kind: type) -> Callable[[Any], tuple[Any, ...]]:
-    return attrgetter(*_names(kind))
+def _values_of(name: str) -> Callable[[Any], tuple[Any, ...]]:
+    return attrgetter(*_names(name))
 
 
 def _write(value: object) -> str:

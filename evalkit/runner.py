@@ -20,7 +20,7 @@ from typing import Any, TypeAlias
 
 from evalkit import provenance
 from evalkit.answered import ANSWERED, Answered, Columns, View, summarize
-from evalkit.asking import TOGETHER, Asker, Asking
+from evalkit.asking import Asker, Asking
 from evalkit.cache.keys import keys_for
 from evalkit.data.load import TaskData, lexicon, load, training
 from evalkit.digests import digest_json
@@ -114,7 +114,7 @@ def run(
     replied = time.perf_counter()
     scored, summary = Columns.of(answered), summarize(answered)
     measured, concerns = measure(spec, task, scored, progress)
-    finished = time.perf_counter()
+    tokens = None if asker.cached else summary.tokens
     record = RunRecord(
         id=provenance.run_id(started, spec, adapter.info, summary.digest),
         created=started.isoformat(timespec="seconds"),
@@ -128,7 +128,7 @@ def run(
         details={row.label: row.report for row in measured},
         counts={**summary.counts, "cached": asker.cached},
         timing=provenance.describe_timing(
-            summary.tokens, load_s=loaded - clock, answer_s=replied - loaded, measure_s=finished - replied
+            tokens, load_s=loaded - clock, answer_s=replied - loaded, measure_s=time.perf_counter() - replied
         ),
         environment=provenance.describe_environment(adapter.info),
         warnings=tuple(dict.fromkeys([*warnings, *concerns])),
@@ -240,7 +240,7 @@ def answer(
 
     def rows() -> Iterator[Answered]:
         pairs = zip(examples, requests, strict=True)
-        while not asker.is_stopped and (together := list(islice(pairs, TOGETHER))):
+        while not asker.is_stopped and (together := list(islice(pairs, asker.together))):
             responses = asker.ask([request for _, request in together], tick)
             for (example, request), response in zip(together, responses, strict=True):
                 if response is not None:
@@ -258,7 +258,7 @@ def status(answered: int, asked: int) -> str:
     """What the record says about the run as a whole."""
     if answered == asked:
         return COMPLETE
-    return f"stopped: {answered} of {asked} examples were answered; the same command goes on from there"
+    return f"stopped: {answered} of {asked} examples were answered"
 
 
 def measure(spec: RunSpec, task: TaskSpec, scored: Columns, progress: Progress) -> tuple[list[Measured], list[str]]:

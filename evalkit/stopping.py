@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import signal
-import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
@@ -40,19 +39,19 @@ class Stop:
 
 
 @contextmanager
-def stop_on_signals(*, is_quiet: bool = False) -> Iterator[Stop]:
+def stop_on_signals(say: Callable[[str], None]) -> Iterator[Stop]:
     """Turn interrupts and requests to terminate into a `Stop` while the context is open.
 
     Args:
-        is_quiet: Whether nothing is said on stderr.
+        say: Told what the first signal leads to.
     """
     stop = Stop()
 
     def on_signal(number: int, frame: FrameType | None) -> None:
         is_first = not stop.is_asked
         stop.ask()
-        if is_first and not is_quiet:
-            print("evalkit: finishing what is in hand; once more to stop at once", file=sys.stderr, flush=True)
+        if is_first:
+            say("finishing what is in hand; once more to stop at once")
 
     if threading.current_thread() is not threading.main_thread():
         yield stop

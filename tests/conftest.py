@@ -24,6 +24,12 @@ def _folder(variable: str, beside: Path, what: str) -> Path:
     return folder
 
 
+@pytest.fixture(autouse=True)
+def _no_cache(monkeypatch):
+    """Responses of one test are none of another's business; tests of the cache name a file of their own."""
+    monkeypatch.setenv("EVALKIT_CACHE", "off")
+
+
 @pytest.fixture(scope="session")
 def data_dir() -> Path:
     """The folder of published data sets and system outputs, `<kind>/<dataset>/...`."""

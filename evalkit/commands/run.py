@@ -4,74 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import click
 
-from evalkit.errors import EvalkitError, IncompleteError, InvalidInputError
+from evalkit.errors import IncompleteError, StoppedError
+from evalkit.running import Outcome, RunOptions, assist, model_settings, run_all
 
 if TYPE_CHECKING:
     from evalkit.record import RunRecord
-    from evalkit.requests import ModelSettings
-    from evalkit.spec import TaskSpec
-    from evalkit.store import RunStore
 
-
-@dataclass(frozen=True, kw_only=True)
-class RunOptions:
-    """The flags of `run`."""
-
-    task: tuple[str, ...]
-    """Task names or files; each may be a comma-separated list."""
-    model: tuple[str, ...]
-    """Model references."""
-    metrics: tuple[str, ...]
-    """Metrics instead of the tasks' own."""
-    data_dir: str | None
-    """Folder of data files."""
-    split: str | None
-    """Split instead of the tasks' own."""
-    size: int | None
-    """Number of examples of an embedded task."""
-    limit: int | None
-    """First so many examples."""
-    sample_ids: str | None
-    """Comma-separated ids, or @FILE with one a line."""
-    shots: int
-    """Solved examples in a prompt."""
-    seed: int
-    """Seed of shots, sampled answers and resampling."""
-    confidence: float
-    """Level of intervals."""
-    resamples: int
-    """Bootstrap resamples."""
-    out: str
-    """Store of runs."""
-    device: str
-    """Device of neural models."""
-    dtype: str
-    """Floating-point type of neural models."""
-    batch_size: str
-    """Sequences at once, or auto."""
-    on_overflow: str
-    """What happens to texts longer than the model."""
-    tag_decoding: str
-    """How tags are chosen."""
-    beams: int
-    """Beams of generation."""
-    length_penalty: float
-    """Exponent of beam search's length penalty."""
-    temperature: float
-    """Temperature of generation; 0 is greedy."""
-    top_k: int
-    """Tokens to sample among; 0 for all."""
-    top_p: float
-    """Probability of the tokens to sample among."""
-    repetition_penalty: float
-    """Penalty of tokens that are there already; 1 for none."""
-    max_new_tokens: int | None
-    """Longest generated answer, instead of the tasks' own."""
+__all__ = ["RunOptions", "command", "format_interval", "format_value", "model_settings"]
 
 
 @click.command(name="run")
@@ -100,6 +44,12 @@ class RunOptions:
     help="Bootstrap resamples; 0 for none.",
 )
 @click.option("--out", default="runs", show_default=True, metavar="DIR|URL", help="Where run folders are kept.")
+@click.option(
+    "--cache",
+    metavar="FILE|off",
+    help="Responses by all that they depend on: a run that was stopped goes on, nothing is asked twice."
+    " [default: .evalkit/cache.sqlite; env: EVALKIT_CACHE]",
+)
 @click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda, cuda:N or mps; neural models only.")
 @click.option(
     "--dtype",
@@ -150,162 +100,48 @@ def command(as_json: bool, **flags: object) -> int:
       evalkit run --task mini_mt_en_zh --model baseline:copy --model baseline:tfidf
       evalkit run --task wmt22_en_zh --model predictions:system.zh.gz --data-dir data
     """
-    from evalkit.runner import NotKeptError
+    from evalkit.ranks import is_leader
 
     options = RunOptions(**flags)  # type: ignore[arg-type]
-    records, failures = run_all(options)
-    # What was scored but could not be kept is still shown; its error says that it was not kept.
-    shown = [*records, *(error.record for error in failures if isinstance(error, NotKeptError))]
+    if not is_leader():
+        assist(options)
+        return 0
+    outcome = run_all(options, lambda line: click.echo(line, err=True))
+    show(outcome, as_json)
+    return conclude(outcome)
+
+
+def show(outcome: Outcome, as_json: bool) -> None:
+    """Print the values of all runs; what was scored but could not be kept is shown too: its error says that it was not kept."""
+    from evalkit.runner import NotKeptError
+
+    shown = [*outcome.records, *(error.record for error in outcome.failures if isinstance(error, NotKeptError))]
     if as_json:
         click.echo(json.dumps({"runs": [asdict(record) for record in shown]}, ensure_ascii=False, allow_nan=False))
     elif shown:
         click.echo(results_table(shown))
-    if not failures:
-        return 0
-    *others, last = failures
-    for failure in failures if records else others:
+
+
+def conclude(outcome: Outcome) -> int:
+    """Say what is missing.
+
+    Raises:
+        StoppedError: Someone stopped the command.
+        IncompleteError: Some runs failed.
+        EvalkitError: All of them did.
+    """
+    failures, done = outcome.failures, len(outcome.records)
+    alone = failures[-1:] if not done and not outcome.is_stopped else []
+    for failure in failures[: len(failures) - len(alone)]:
         click.echo(f"evalkit: {failure}", err=True)
-    if not records:
-        raise last
-    raise IncompleteError(f"{len(failures)} of {len(failures) + len(records)} runs failed; the others were kept")
-
-
-def run_all(options: RunOptions) -> tuple[list[RunRecord], list[EvalkitError]]:
-    """Resolve everything first, then run each task with each model; a run that fails does not stop the others."""
-    from evalkit.resolve import expand_tasks, parse_model, resolve_data_dir, resolve_task
-    from evalkit.stats import Resampling
-    from evalkit.store import RunStore
-
-    names = expand_tasks(split_commas(options.task))
-    metrics = split_commas(options.metrics)
-    tasks = [resolve_task(name, metrics) for name in names]
-    folders = [resolve_data_dir(name, task, options.data_dir) for name, task in zip(names, tasks, strict=True)]
-    for model in options.model:
-        parse_model(model)
-    model_settings(options)
-    Resampling(resamples=options.resamples, confidence=options.confidence, seed=options.seed)
-    store = RunStore(options.out)
-    store.check_writable()
-    records: list[RunRecord] = []
-    failures: list[EvalkitError] = []
-    for task, folder in zip(tasks, folders, strict=True):
-        done, failed = run_task(options, task, folder, store)
-        records += done
-        failures += failed
-    return records, failures
-
-
-def run_task(
-    options: RunOptions, task: TaskSpec, folder: str | None, store: RunStore
-) -> tuple[list[RunRecord], list[EvalkitError]]:
-    """Load a task's data once and run every model on it."""
-    from pathlib import Path
-
-    from evalkit.data.load import load
-    from evalkit.progress import show_progress, show_waiting
-    from evalkit.resolve import expand_models, limit_answers, resize, resolve_model
-    from evalkit.runner import run
-    from evalkit.spec import RunSpec
-
-    try:
-        split = options.split or task.split
-        task = resize(task, split, options.size)
-        with show_waiting(f"{task.name}: reading {split}"):
-            data = load(task, split, Path(folder) if folder else None)
-        sample_ids = read_sample_ids(options.sample_ids)
-    except EvalkitError as error:
-        return [], [error]
-    settings = model_settings(options)
-    records: list[RunRecord] = []
-    failures: list[EvalkitError] = []
-    for model in expand_models(options.model, task):
-        try:
-            reference, adapter = resolve_model(model, settings)
-            is_neural = reference.scheme not in ("predictions", "baseline")
-            spec = RunSpec(
-                task=task.name,
-                model=reference,
-                split=data.split,
-                data_dir=folder,
-                limit=options.limit,
-                sample_ids=sample_ids,
-                shots=options.shots,
-                max_new_tokens=options.max_new_tokens,
-                seed=options.seed,
-                confidence=options.confidence,
-                resamples=options.resamples,
-                neural=settings if is_neural else None,
-            )
-            record = run(spec, limit_answers(task, adapter, spec.max_new_tokens), data, adapter, store, show_progress)
-        except EvalkitError as error:
-            failures.append(error)
-        else:
-            announce(record, options.out)
-            records.append(record)
-    return records, failures
-
-
-def model_settings(options: RunOptions) -> ModelSettings:
-    """The flags of neural models.
-
-    Raises:
-        InvalidInputError: The batch size is neither ``auto`` nor a positive number, or a setting of generation cannot be.
-    """
-    from evalkit.adapters.decoding import check_decoding
-    from evalkit.requests import Decoding, ModelSettings
-
-    size = options.batch_size
-    if size != "auto" and not (size.isdecimal() and int(size) > 0):
-        raise InvalidInputError(f"--batch-size {size!r} is neither auto nor a number of 1 or more")
-    decoding = Decoding(
-        beams=options.beams,
-        length_penalty=options.length_penalty,
-        temperature=options.temperature,
-        top_k=options.top_k,
-        top_p=options.top_p,
-        repetition_penalty=options.repetition_penalty,
-        seed=options.seed,
-    )
-    check_decoding(decoding)
-    return ModelSettings(
-        device=options.device,
-        dtype=options.dtype,
-        batch_size=None if size == "auto" else int(size),
-        on_overflow=options.on_overflow,
-        decoding=decoding,
-        tag_decoding=options.tag_decoding,
-    )
-
-
-def announce(record: RunRecord, out: str) -> None:
-    """Say on stderr what a reader of the numbers should know, and where the run is kept, as soon as it is."""
-    for warning in record.warnings:
-        click.echo(f"warning: {record.task['name']}, {record.model['name']}: {warning}", err=True)
-    click.echo(f"kept: {out.rstrip('/')}/{record.id}", err=True)
-
-
-def split_commas(values: Sequence[str]) -> list[str]:
-    """Flatten repeated, comma-separated flags; empty parts are dropped."""
-    return [part.strip() for value in values for part in value.split(",") if part.strip()]
-
-
-def read_sample_ids(given: str | None) -> tuple[str, ...] | None:
-    """The ids of ``--sample-ids``, from the flag or from a file.
-
-    Raises:
-        InvalidInputError: No id is given.
-    """
-    if given is None:
-        return None
-    if given.startswith("@"):
-        from evalkit.data.text import open_text
-
-        ids = [line.strip() for _, line in open_text(given[1:]) if line.strip()]
-    else:
-        ids = split_commas([given])
-    if not ids:
-        raise InvalidInputError(f"--sample-ids {given!r} holds no id; expected ID[,ID] or @FILE with one id a line")
-    return tuple(ids)
+    if outcome.is_stopped:
+        advice = "goes on from there" if outcome.is_resumable else "begins anew, since responses are not cached"
+        raise StoppedError(f"stopped, with {done} runs kept; the same command {advice}")
+    for failure in alone:
+        raise failure
+    if failures:
+        raise IncompleteError(f"{len(failures)} of {len(failures) + done} runs failed; the others were kept")
+    return 0
 
 
 def results_table(records: Sequence[RunRecord]) -> str:

@@ -84,6 +84,7 @@ FORBIDDEN = {
     "evalkit.report": ("torch", MODELS, TASKS, "evalkit.spec", "evalkit.kinds", "evalkit.adapters", "click", *UPPER),
     "evalkit.scaling": ("torch", MODELS, TASKS, "evalkit.spec", "evalkit.kinds", "evalkit.adapters", "click", *UPPER),
     "evalkit.sweep": ("torch", MODELS, TASKS, "evalkit.metrics", "evalkit.adapters", "click", *UPPER),
+    "evalkit.ranks": (MODELS, TASKS, "evalkit.adapters", "evalkit.metrics", "click", *UPPER),
     "evalkit.cache": ("torch", MODELS, TASKS, "evalkit.metrics", "evalkit.adapters", "click", *UPPER),
     "evalkit.adapters": (
         TASKS,
