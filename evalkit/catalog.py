@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 
 from evalkit.errors import UnknownNameError
@@ -29,6 +29,13 @@ def task_notes(name: str) -> str:
     """What the header of a named task's file says; '' for a task file of the user's own."""
     module = sys.modules.get(f"evalkit_tasks.{name}")
     return (module.__doc__ or "").strip() if module else ""
+
+
+def source_logprob(name: str) -> Callable[[str], float] | None:
+    """The exact natural-log probability of a text by the source that writes a named task; None where nobody knows it."""
+    tasks()
+    found: Callable[[str], float] | None = getattr(sys.modules.get(f"evalkit_tasks.{name}"), "true_logprob", None)
+    return found
 
 
 def find_task(name: str) -> TaskSpec:

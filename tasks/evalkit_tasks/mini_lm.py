@@ -31,6 +31,13 @@ def _facts() -> Mapping[str, Any]:
     return stories.facts()
 
 
+def true_logprob(text: str) -> float:
+    """Return the exact natural-log probability of a text, its end included; -inf for what is no story."""
+    from evalkit_tasks.mini import stories
+
+    return stories.true_logprob(text)
+
+
 TASK = TaskSpec(
     name="mini_lm",
     kind="lm",
