@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import compress
 from typing import Any, TypeVar, overload
 
-from evalkit.digests import canonical
+from evalkit.digests import RunningDigest
 from evalkit.encoding import pack, pack_example, unpack, unpack_example
 from evalkit.provenance import plain
 from evalkit.requests import Example, Response
@@ -58,7 +57,7 @@ class Summary:
 def summarize(answered: Iterable[Answered]) -> Summary:
     """Count what came back and take the digest of it."""
     counts = dict.fromkeys(("examples", "failed", "truncated", "empty", "missing"), 0)
-    running = hashlib.sha256()
+    running = RunningDigest()
     tokens, is_counted = 0, False
     for row in answered:
         response = row.response
@@ -71,8 +70,8 @@ def summarize(answered: Iterable[Answered]) -> Summary:
         count = getattr(response, "token_count", None)
         if count is not None:
             tokens, is_counted = tokens + count, True
-        running.update(canonical(plain(row.prediction)).encode("utf-8", "surrogatepass") + b"\n")
-    return Summary(counts, tokens if is_counted else None, running.hexdigest()[:16])
+        running.add(plain(row.prediction))
+    return Summary(counts, tokens if is_counted else None, running.digest())
 
 
 def said_text(response: Response) -> str | None:

@@ -17,7 +17,20 @@ import click
 from evalkit import __version__
 from evalkit.errors import EvalkitError, UnknownNameError
 
-COMMANDS = ("run", "sweep", "compare", "gate", "baseline", "report", "list", "show", "validate", "train", "doctor")
+COMMANDS = (
+    "run",
+    "sweep",
+    "compare",
+    "gate",
+    "baseline",
+    "report",
+    "list",
+    "show",
+    "validate",
+    "train",
+    "cache",
+    "doctor",
+)
 """All verbs, in the order of the help."""
 
 EXIT_INTERNAL = 70

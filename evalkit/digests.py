@@ -19,13 +19,28 @@ def digest_json(value: Any) -> str:  # noqa: ANN401
     return digest_text(canonical(value))
 
 
+class RunningDigest:
+    """Digest of a sequence of JSON values, of which one after the other becomes known."""
+
+    def __init__(self) -> None:
+        self._running = hashlib.sha256()
+
+    def add(self, value: Any) -> None:  # noqa: ANN401
+        """Take the next value in."""
+        self._running.update(canonical(value).encode("utf-8", "surrogatepass"))
+        self._running.update(b"\n")
+
+    def digest(self) -> str:
+        """The digest of all values so far."""
+        return self._running.hexdigest()[:LENGTH]
+
+
 def digest_stream(values: Iterable[Any]) -> str:
     """Digest of a sequence of JSON values, read one at a time."""
-    running = hashlib.sha256()
+    running = RunningDigest()
     for value in values:
-        running.update(canonical(value).encode("utf-8", "surrogatepass"))
-        running.update(b"\n")
-    return running.hexdigest()[:LENGTH]
+        running.add(value)
+    return running.digest()
 
 
 def digest_list(values: Iterable[Any]) -> str:

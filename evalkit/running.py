@@ -165,8 +165,11 @@ def _surroundings(options: RunOptions, say: Say) -> Iterator[tuple[Asking, Leade
     from evalkit.ranks import leading
     from evalkit.stopping import stop_on_signals
 
-    with leading() as leader, stop_on_signals(say) as stop:
-        cache = open_cache(options.cache, say)
+    def notice(line: str) -> None:
+        say(f"evalkit: {line}")
+
+    with leading() as leader, stop_on_signals(notice) as stop:
+        cache = open_cache(options.cache, notice)
         try:
             yield Asking(cache=cache, crew=None, stop=stop), leader
         finally:

@@ -47,7 +47,7 @@ def open_database(path: Path, notice: Callable[[str], None]) -> sqlite3.Connecti
         with _alone(path):
             problem = find_damage(path)
             if problem is not None:
-                notice(f"{path} {problem}; set aside as {set_aside(path).name}, and begun anew")
+                notice(f"cache {path} {problem}; set aside as {set_aside(path).name}, and begun anew")
             return _connect(path)
     except sqlite3.Error as error:
         raise unusable(path, error) from error

@@ -62,8 +62,12 @@ def _rows(paths: Sequence[Path], layout: _Layout) -> Iterator[Located]:
     """Sentences of all files; those before the first document mark of a file are a document too, if it has marks."""
     documents = map(str, count(1))
     for path in paths:
+        sentences = _Parser(find_file(path), layout, documents).sentences()
+        if not _has_documents(path, layout):
+            yield from sentences
+            continue
         leading: list[Located] = []
-        for located in _Parser(find_file(path), layout, documents).sentences():
+        for located in sentences:
             if "cluster" not in located.row:
                 leading.append(located)
                 continue
@@ -72,6 +76,15 @@ def _rows(paths: Sequence[Path], layout: _Layout) -> Iterator[Located]:
                 leading = []
             yield located
         yield from leading
+
+
+def _has_documents(path: Path, layout: _Layout) -> bool:
+    """Whether a file marks documents; in one that does not, sentences need not wait for the first mark."""
+    return any(
+        line.startswith("-DOCSTART-")
+        or (layout.has_comments and _is_comment(line) and line[1:].split("=")[0].split()[:1] == ["newdoc"])
+        for _, line in open_text(path)
+    )
 
 
 def _in_cluster(rows: Iterable[Located], cluster: str) -> Iterator[Located]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath
@@ -12,11 +13,13 @@ from evalkit.data import READERS
 from evalkit.data.hub import pinned, read_hub
 from evalkit.data.located import Located
 from evalkit.data.text import find_file, open_text
-from evalkit.digests import digest_stream
+from evalkit.digests import RunningDigest
+from evalkit.encoding import EXAMPLE
 from evalkit.errors import DataError, InvalidInputError, MissingResourceError, UnknownNameError
 from evalkit.kinds import KINDS
 from evalkit.requests import Example
 from evalkit.spec import Files, Generated, Hub, TaskSpec
+from evalkit.spool import KEPT_IN_MEMORY, spooled
 
 DATA_DIR_VARIABLE = "EVALKIT_DATA_DIR"
 """Environment variable that names the data folder where no ``--data-dir`` does."""
@@ -40,10 +43,10 @@ class OpenedRows:
 
 @dataclass(frozen=True, kw_only=True)
 class TaskData:
-    """The examples of one split, whole and checked."""
+    """The examples of one split, all of them checked."""
 
-    examples: tuple[Example, ...]
-    """All examples, in the order of the source."""
+    examples: Sequence[Example]
+    """All examples, in the order of the source; many of them lie on disk, and are read from there again and again."""
     source: str
     """``files``, ``hub`` or ``generated``."""
     revision: str | None
@@ -74,17 +77,29 @@ def load(task: TaskSpec, split: str, data_dir: Path | str | None = None) -> Task
         InvalidInputError: The task describes its data wrongly.
     """
     opened = open_rows(task, split, data_dir)
-    examples = tuple(_examples(task, opened))
+    first, blanks, running = _FirstSeen(), _Blanks(), RunningDigest()
+
+    def checked() -> Iterator[Example]:
+        for example, place in _examples(task, opened):
+            first.add(example.id, place)
+            blanks.add(example)
+            running.add([example.id, dict(example.inputs), example.references, example.cluster])
+            yield example
+
+    examples = spooled(checked(), EXAMPLE)
     if not examples:
         raise DataError(", ".join(opened.paths) or task.name, f"no rows in split {split!r}; expected at least one")
+    suspects = first.suspects()
+    if suspects:
+        _refuse_repeated(suspects, open_rows(task, split, data_dir))
     return TaskData(
         examples=examples,
         source=opened.source,
         revision=opened.revision,
-        digest=digest_stream([row.id, dict(row.inputs), row.references, row.cluster] for row in examples),
+        digest=running.digest(),
         split=split,
         paths=opened.paths,
-        warnings=tuple(_concerns(task, examples)),
+        warnings=tuple(blanks.concerns(task, len(examples))),
     )
 
 
@@ -111,7 +126,7 @@ def open_rows(task: TaskSpec, split: str, data_dir: Path | str | None = None) ->
     )
 
 
-def training(task: TaskSpec, data_dir: Path | str | None = None) -> tuple[Example, ...]:
+def training(task: TaskSpec, data_dir: Path | str | None = None) -> Sequence[Example]:
     """The examples of the split ``train``.
 
     Raises:
@@ -217,9 +232,8 @@ class _Place(NamedTuple):
     line: int | None
 
 
-def _examples(task: TaskSpec, opened: OpenedRows) -> Iterator[Example]:
+def _examples(task: TaskSpec, opened: OpenedRows) -> Iterator[tuple[Example, _Place]]:
     kind = KINDS[task.kind]
-    first: dict[str, _Place] = {}
     for number, located in enumerate(opened.rows, start=1):
         place = _Place(number, located.path, located.line)
         try:
@@ -228,9 +242,7 @@ def _examples(task: TaskSpec, opened: OpenedRows) -> Iterator[Example]:
         except InvalidInputError as error:
             problem = str(error) if place.line is not None else f"row {number}: {error}"
             raise DataError(place.path, problem, place.line) from error
-        if first.setdefault(example.id, place) is not place:
-            raise _repeated(example.id, first[example.id], place)
-        yield example
+        yield example, place
 
 
 def _example_id(located: Located, number: int) -> str:
@@ -242,6 +254,49 @@ def _example_id(located: Located, number: int) -> str:
     return str(value)
 
 
+class _FirstSeen:
+    """Where each id was first seen; of many rows only hashes of ids are held, and equal ones are looked at again."""
+
+    def __init__(self) -> None:
+        self._places: dict[str, _Place] = {}
+        self._hashes = array("q")
+
+    def add(self, example_id: str, place: _Place) -> None:
+        """Note an id.
+
+        Raises:
+            DataError: It was seen before, and is known not only by its hash.
+        """
+        if len(self._places) < KEPT_IN_MEMORY:
+            first = self._places.setdefault(example_id, place)
+        else:
+            self._hashes.append(hash(example_id))
+            first = self._places.get(example_id, place)
+        if first is not place:
+            raise _repeated(example_id, first, place)
+
+    def suspects(self) -> set[int]:
+        """Hashes that are there twice."""
+        if not self._hashes:
+            return set()
+        import numpy as np
+
+        found, counts = np.unique(np.frombuffer(self._hashes, dtype=np.int64), return_counts=True)
+        return set(found[counts > 1].tolist())
+
+
+def _refuse_repeated(suspects: set[int], opened: OpenedRows) -> None:
+    """Read rows again and find the id that is there twice, unless different ids only have the same hash."""
+    places: dict[str, _Place] = {}
+    for number, located in enumerate(opened.rows, start=1):
+        example_id = _example_id(located, number)
+        if hash(example_id) in suspects:
+            place = _Place(number, located.path, located.line)
+            first = places.setdefault(example_id, place)
+            if first is not place:
+                raise _repeated(example_id, first, place)
+
+
 def _repeated(example_id: str, first: _Place, second: _Place) -> DataError:
     earlier = f"row {first.number}" if first.line is None else f"{first.path}:{first.line}"
     later = f"row {second.number}: " if second.line is None else ""
@@ -249,13 +304,20 @@ def _repeated(example_id: str, first: _Place, second: _Place) -> DataError:
     return DataError(second.path, problem, second.line)
 
 
-def _concerns(task: TaskSpec, examples: Sequence[Example]) -> Iterator[str]:
-    """One warning for each input field that is blank somewhere."""
-    blank: dict[str, list[str]] = {}
-    for example in examples:
+class _Blanks:
+    """Which input fields are blank somewhere."""
+
+    def __init__(self) -> None:
+        self._found: dict[str, tuple[str, int]] = {}
+
+    def add(self, example: Example) -> None:
+        """Look at one example."""
         for name, value in example.inputs.items():
-            if isinstance(value, str) and not value.strip():
-                blank.setdefault(name, []).append(example.id)
-    count = len(examples)
-    for name, ids in blank.items():
-        yield f"task {task.name!r}: field {name!r} is blank in {len(ids)} of {count} examples, first in {ids[0]!r}"
+            if isinstance(value, str) and (not value or value.isspace()):
+                first, count = self._found.get(name, (example.id, 0))
+                self._found[name] = first, count + 1
+
+    def concerns(self, task: TaskSpec, count: int) -> Iterator[str]:
+        """One warning for each field that is."""
+        for name, (first, blank) in self._found.items():
+            yield f"task {task.name!r}: field {name!r} is blank in {blank} of {count} examples, first in {first!r}"
