@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath
@@ -12,6 +11,7 @@ from typing import NamedTuple
 from evalkit.data import READERS
 from evalkit.data.hub import pinned, read_hub
 from evalkit.data.located import Located
+from evalkit.data.seen import FirstSeen
 from evalkit.data.text import find_file, open_text
 from evalkit.digests import RunningDigest
 from evalkit.encoding import EXAMPLE
@@ -19,7 +19,7 @@ from evalkit.errors import DataError, InvalidInputError, MissingResourceError, U
 from evalkit.kinds import KINDS
 from evalkit.requests import Example
 from evalkit.spec import Files, Generated, Hub, TaskSpec
-from evalkit.spool import KEPT_IN_MEMORY, spooled
+from evalkit.spool import spooled
 
 DATA_DIR_VARIABLE = "EVALKIT_DATA_DIR"
 """Environment variable that names the data folder where no ``--data-dir`` does."""
@@ -77,11 +77,13 @@ def load(task: TaskSpec, split: str, data_dir: Path | str | None = None) -> Task
         InvalidInputError: The task describes its data wrongly.
     """
     opened = open_rows(task, split, data_dir)
-    first, blanks, running = _FirstSeen(), _Blanks(), RunningDigest()
+    seen, blanks, running = FirstSeen[_Place](), _Blanks(), RunningDigest()
 
     def checked() -> Iterator[Example]:
         for example, place in _examples(task, opened):
-            first.add(example.id, place)
+            first = seen.add(example.id, place)
+            if first is not None:
+                raise _repeated(example.id, first, place)
             blanks.add(example)
             running.add([example.id, dict(example.inputs), example.references, example.cluster])
             yield example
@@ -89,7 +91,7 @@ def load(task: TaskSpec, split: str, data_dir: Path | str | None = None) -> Task
     examples = spooled(checked(), EXAMPLE)
     if not examples:
         raise DataError(", ".join(opened.paths) or task.name, f"no rows in split {split!r}; expected at least one")
-    suspects = first.suspects()
+    suspects = seen.suspects()
     if suspects:
         _refuse_repeated(suspects, open_rows(task, split, data_dir))
     return TaskData(
@@ -252,37 +254,6 @@ def _example_id(located: Located, number: int) -> str:
     if isinstance(value, bool) or not isinstance(value, str | int) or value == "":
         raise InvalidInputError(f"field 'id' is {value!r:.40}; expected a text or a whole number")
     return str(value)
-
-
-class _FirstSeen:
-    """Where each id was first seen; of many rows only hashes of ids are held, and equal ones are looked at again."""
-
-    def __init__(self) -> None:
-        self._places: dict[str, _Place] = {}
-        self._hashes = array("q")
-
-    def add(self, example_id: str, place: _Place) -> None:
-        """Note an id.
-
-        Raises:
-            DataError: It was seen before, and is known not only by its hash.
-        """
-        if len(self._places) < KEPT_IN_MEMORY:
-            first = self._places.setdefault(example_id, place)
-        else:
-            self._hashes.append(hash(example_id))
-            first = self._places.get(example_id, place)
-        if first is not place:
-            raise _repeated(example_id, first, place)
-
-    def suspects(self) -> set[int]:
-        """Hashes that are there twice."""
-        if not self._hashes:
-            return set()
-        import numpy as np
-
-        found, counts = np.unique(np.frombuffer(self._hashes, dtype=np.int64), return_counts=True)
-        return set(found[counts > 1].tolist())
 
 
 def _refuse_repeated(suspects: set[int], opened: OpenedRows) -> None:

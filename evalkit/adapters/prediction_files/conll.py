@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from evalkit.adapters.prediction_files.answers import FileAnswer, TagsAnswer, check_tag
+from evalkit.adapters.prediction_files.collected import Answers
 from evalkit.data.text import open_text
 from evalkit.errors import DataError, InvalidInputError
 from evalkit.requests import Example, TaskContext
@@ -39,11 +40,12 @@ def read_conll(path: Path, context: TaskContext) -> tuple[Mapping[str, FileAnswe
     Raises:
         DataError: Sentences, tokens or tags are not those of the split.
     """
-    sentences = list(_sentences(path))
-    examples = list(context.examples())
-    aligned = _align(path, sentences, examples)
-    _check_tokens(path, aligned, examples)
-    return {example.id: _tags(path, lines) for example, lines in zip(examples, aligned, strict=True)}, ()
+    answers, tokens = Answers(), _TokenColumns()
+    for example, lines in _align(path, context):
+        tokens.compare(lines, example.inputs["tokens"])
+        answers.add(example.id, _tags(path, lines))
+    tokens.check(path)
+    return answers, ()
 
 
 def _sentences(path: Path) -> Iterator[list[_Line]]:
@@ -61,22 +63,21 @@ def _sentences(path: Path) -> Iterator[list[_Line]]:
         yield lines
 
 
-def _align(path: Path, sentences: Sequence[list[_Line]], examples: Sequence[Example]) -> list[list[_Line]]:
-    """The lines of each example's tokens."""
-    aligned: list[list[_Line]] = []
-    for sentence in sentences:
-        place = len(aligned)
-        tokens = examples[place].inputs["tokens"] if place < len(examples) else ()
+def _align(path: Path, context: TaskContext) -> Iterator[tuple[Example, list[_Line]]]:
+    """Each example with the lines of its tokens."""
+    examples = iter(context.examples())
+    example, place = next(examples, None), 0
+    for sentence in _sentences(path):
+        tokens = example.inputs["tokens"] if example is not None else ()
         lines = _without_comments(sentence, tokens)
-        if tokens and len(lines) == len(tokens):
-            aligned.append(lines)
+        if example is not None and tokens and len(lines) == len(tokens):
+            yield example, lines
+            example, place = next(examples, None), place + 1
         elif not _is_apart(sentence):
-            raise _misfit(path, sentence, len(lines), examples, place, len(sentences))
-    if len(aligned) < len(examples):
-        raise DataError(
-            path, f"{len(aligned)} sentences for {len(examples)} examples of the split; expected one for each, in order"
-        )
-    return aligned
+            raise _misfit(path, sentence, len(lines), (example, place), len(context.example_ids))
+    if example is not None:
+        count = len(context.example_ids)
+        raise DataError(path, f"{place} sentences for {count} examples of the split; expected one for each, in order")
 
 
 def _without_comments(sentence: list[_Line], tokens: Sequence[str]) -> list[_Line]:
@@ -99,35 +100,55 @@ def _is_apart(sentence: list[_Line]) -> bool:
 
 
 def _misfit(
-    path: Path, sentence: list[_Line], length: int, examples: Sequence[Example], place: int, count: int
+    path: Path, sentence: list[_Line], length: int, expected: tuple[Example | None, int], examples: int
 ) -> DataError:
-    if place >= len(examples):
-        problem = (
-            f"sentence {place + 1} of {count}; expected {len(examples)} sentences, one for each example of the split"
-        )
+    """The error for a sentence that is not the expected example, the one at the given place of the split."""
+    example, place = expected
+    count = sum(1 for _ in _sentences(path))
+    if example is None:
+        problem = f"sentence {place + 1} of {count}; expected {examples} sentences, one for each example of the split"
     else:
-        example = examples[place]
         problem = (
             f"sentence {place + 1} has {length} lines; expected {len(example.inputs['tokens'])}, one for each token of"
-            f" example {example.id!r} (the file has {count} sentences, the split {len(examples)} examples)"
+            f" example {example.id!r} (the file has {count} sentences, the split {examples} examples)"
         )
     return DataError(path, problem, sentence[0].number)
 
 
-def _check_tokens(path: Path, aligned: Sequence[list[_Line]], examples: Sequence[Example]) -> None:
-    pairs = [
-        (line, token)
-        for lines, example in zip(aligned, examples, strict=True)
-        for line, token in zip(lines, example.inputs["tokens"], strict=True)
-    ]
-    width = min((len(line.columns) for line, _ in pairs), default=1)
-    if width == 1:
-        return
-    hits = [sum(line.columns[column] == token for line, token in pairs) for column in range(width - 1)]
-    column = hits.index(max(hits))
-    for line, token in pairs:
-        if line.columns[column] != token:
-            raise DataError(path, f"token {line.columns[column]!r}; expected {token!r}, as in the data", line.number)
+class _TokenColumns:
+    """Which column of a file holds the tokens, if it has such a column, and where that column holds something else."""
+
+    def __init__(self) -> None:
+        self._width: int | None = None
+        self._hits: list[int] = []
+        self._odd: dict[int, tuple[int, str, str]] = {}
+        """Of each column, the first line that is not the token, with what it has and the token."""
+
+    def compare(self, lines: Sequence[_Line], tokens: Sequence[str]) -> None:
+        """Look at the lines of one example."""
+        for line, token in zip(lines, tokens, strict=True):
+            cells = line.columns[:-1]
+            self._width = len(cells) if self._width is None else min(self._width, len(cells))
+            self._hits += [0] * (len(cells) - len(self._hits))
+            for column, cell in enumerate(cells):
+                if cell == token:
+                    self._hits[column] += 1
+                else:
+                    self._odd.setdefault(column, (line.number, cell, token))
+
+    def check(self, path: Path) -> None:
+        """Refuse a file in which the column with the most tokens has other tokens too.
+
+        Raises:
+            DataError: Names the first of them.
+        """
+        if not self._width:
+            return
+        hits = self._hits[: self._width]
+        odd = self._odd.get(hits.index(max(hits)))
+        if odd is not None:
+            number, found, expected = odd
+            raise DataError(path, f"token {found!r}; expected {expected!r}, as in the data", number)
 
 
 def _tags(path: Path, lines: Sequence[_Line]) -> TagsAnswer:

@@ -80,7 +80,7 @@ def _by_id(
             raise DataError(path, f"id {name!r} is there twice, first on line {lines[name]}; expected it once", number)
         lines[name] = number
         answers[name] = TextAnswer(row[-1])
-    check_ids(path, lines, context.example_ids)
+    check_ids(path, lines, context.example_ids, lines.__getitem__)
     return answers
 
 
