@@ -104,10 +104,9 @@ def write(report: Report, out: str, *, with_samples: bool) -> None:
         if path.suffix.lower() != ".html":
             path.write_bytes(text_of(report, path.suffix.lower()).encode("utf-8", "backslashreplace"))
             return
-        from evalkit.comparison.loaded import load_run
         from evalkit.report.html.render import render_html
 
-        for file in render_html(report, path.name, load_run if with_samples else None):
+        for file in render_html(report, path.name, with_samples):
             target = path.parent / file.name
             target.parent.mkdir(exist_ok=True)
             target.write_bytes(file.content)

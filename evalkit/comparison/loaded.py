@@ -87,7 +87,7 @@ def load_record(place: str) -> RunRecord:
     Raises:
         InvalidInputError: It is no run folder, or one of a newer schema.
     """
-    return RunRecord.from_json(_decode(_read(place, RECORD), place))
+    return RunRecord.from_json(_decode(read_part(place, RECORD), place))
 
 
 def load_samples(place: str, record: RunRecord) -> LoadedRun:
@@ -97,7 +97,7 @@ def load_samples(place: str, record: RunRecord) -> LoadedRun:
         InvalidInputError: There are no samples.
         DataError: A sample cannot be read as what it should be.
     """
-    return from_lines(place, record, _read(place, SAMPLES))
+    return from_lines(place, record, read_part(place, SAMPLES))
 
 
 def from_lines(place: str, record: RunRecord, content: bytes, has_text: bool = True) -> LoadedRun:
@@ -235,7 +235,12 @@ def run_folders(place: Path | str) -> Iterator[str]:
     yield from below
 
 
-def _read(place: str, name: str) -> bytes:
+def read_part(place: str, name: str) -> bytes:
+    """Read one file of a run folder, a local one or an address.
+
+    Raises:
+        InvalidInputError: It cannot be read.
+    """
     try:
         if "://" in place:
             import fsspec

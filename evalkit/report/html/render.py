@@ -14,7 +14,7 @@ from evalkit.report.html.assets import own_script, policy, styles, table_library
 from evalkit.report.html.figures import Figure, figures
 from evalkit.report.html.overview import overview
 from evalkit.report.html.payload import payload, to_json
-from evalkit.report.html.samples import Block, Loader, page_samples
+from evalkit.report.html.samples import Block, page_samples
 from evalkit.report.html.visible import breakable, comment, visible
 from evalkit.report.model import Report
 
@@ -32,14 +32,14 @@ class File:
 
 
 def render_html(
-    report: Report, name: str, load: Loader | None = None, inside_bytes: int = INSIDE_BYTES
+    report: Report, name: str, with_samples: bool = True, inside_bytes: int = INSIDE_BYTES
 ) -> Iterator[File]:
     """Write the page.
 
     Args:
         report: The report.
         name: File name of the page; the folder of samples beside it is called after it.
-        load: Reads a run folder, e.g. `evalkit.comparison.loaded.load_run`; None leaves all samples out.
+        with_samples: Whether examples are shown; they are read from the run folders again.
         inside_bytes: How much of the samples the page may hold.
 
     Yields:
@@ -47,7 +47,6 @@ def render_html(
 
     Raises:
         MissingResourceError: The table library, or what draws figures, is not installed.
-        EvalkitError: A run folder cannot be read any more.
     """
     library, drawn = table_library(), figures(report)
     folder = f"{name.rsplit('.', 1)[0]}_samples"
@@ -55,7 +54,7 @@ def render_html(
     manifests: dict[str, Any] = {}
     room = inside_bytes
     for place, page in enumerate(report.tasks):
-        found = page_samples(report, page, place, load) if load else None
+        found = page_samples(report, page, place) if with_samples else None
         if found is None:
             continue
         fits = found.size_bytes <= room

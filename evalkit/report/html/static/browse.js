@@ -7,7 +7,11 @@ export class Examples {
   constructor(page, examples, sides) {
     this.page = page;
     this.examples = examples;
-    this.sides = sides;
+    // An answer to a question comes with the probability that there is none.
+    this.sides = sides.map((side) => ({
+      ...side,
+      out: side.out.map((said) => said?.text ?? (Array.isArray(said) || typeof said !== "object" ? said : null)),
+    }));
     this.words = null;
   }
 
@@ -25,7 +29,7 @@ export class Examples {
   }
 
   verdict(side, at) {
-    return this.sides[side].right[at];
+    return this.sides[side].right[at] ?? " ";
   }
 
   flags(side, at) {
@@ -61,18 +65,21 @@ export class Examples {
   }
 
   /** Places of the examples that a choice asks for, in its order. */
-  select({ only, sort, which, query, example }) {
-    const wanted = query.trim().toLowerCase();
-    const keep = FILTERS.find(({ key }) => key === only)?.keep ?? (() => true);
+  select(choice) {
     const places = [];
-    for (let at = 0; at < this.examples.ids.length; at += 1) {
-      if (example && this.examples.ids[at] !== example) continue;
-      if (keep(this, at, which) && (!wanted || this.wordsOf(at).includes(wanted))) places.push(at);
-    }
-    const order = SORTS.find(({ key }) => key === sort)?.value;
+    for (let at = 0; at < this.examples.ids.length; at += 1) if (this.isWanted(at, choice)) places.push(at);
+    const order = SORTS.find(({ key }) => key === choice.sort)?.value;
     if (!order) return places;
-    const values = new Map(places.map((at) => [at, order(this, at, which)]));
+    const values = new Map(places.map((at) => [at, order(this, at, choice.which)]));
     return places.sort((a, b) => descending(values.get(a), values.get(b)) || a - b);
+  }
+
+  isWanted(at, { only, which, query, example }) {
+    if (example && this.examples.ids[at] !== example) return false;
+    const keep = FILTERS.find(({ key }) => key === only)?.keep;
+    if (keep && !keep(this, at, which)) return false;
+    const words = query.trim().toLowerCase();
+    return !words || this.wordsOf(at).includes(words);
   }
 }
 

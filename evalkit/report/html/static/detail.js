@@ -1,6 +1,6 @@
 // What stands behind one value: its interval, rank and notes, and the runs that made it.
 
-import { command, el, fill } from "./dom.js";
+import { command, el, facts, fill, warnings } from "./dom.js";
 import { cellAt, count, interval, modelName, pValue, rankRange, report, runOf, shown } from "./data.js";
 
 const panel = document.getElementById("detail");
@@ -26,8 +26,8 @@ function show(button, model, column) {
     panel,
     close,
     el("h2", { id: "detail-title" }, modelName(model), " · ", about.title),
-    el("dl", { class: "facts" }, facts(cell, about)),
-    (cell.notes ?? []).map(([, words]) => el("p", { class: "warn" }, words)),
+    facts(valueFacts(cell, about)),
+    warnings(cell.notes?.map(([, words]) => words)),
     (cell.runs ?? []).map((id) => runDetails(runOf(id))),
     cell.others?.length ? el("p", { class: "quiet" }, `Not shown: ${cell.others.join(", ")}`) : null,
   );
@@ -41,21 +41,28 @@ panel.addEventListener("toggle", (event) => {
   if (event.newState === "closed") opener?.focus({ preventScroll: true });
 });
 
-function facts(cell, about) {
+function valueFacts(cell, about) {
   const level = cell.level ? `${+(100 * cell.level).toFixed(4)}% interval` : "Interval";
-  const rows = [
-    [about.value, `${shown(cell.v, about.display)}${about.display[1] && ` ${about.display[1]}`}`],
+  const unit = about.display[1] ? ` ${about.display[1]}` : "";
+  return [
+    [about.value, `${shown(cell.v, about.display)}${unit}`],
     [level, cell.ci ? interval(...cell.ci, about.display) : ""],
     ["Deviation", cell.sd === undefined ? "" : `${shown(cell.sd, about.display)} between ${cell.runs.length} runs`],
     ["Rank", cell.rank ? rankWords(cell) : ""],
-    [
-      "Against the best",
-      cell.best || cell.p === undefined ? "" : `p = ${pValue(cell.p)}${cell.tied ? ", not significantly worse" : ""}`,
-    ],
-    ["Examples", cell.n ? `${count(cell.n)}${cell.unscored ? `, ${count(cell.unscored)} more not scored` : ""}` : ""],
+    ["Against the best", againstBest(cell)],
+    ["Examples", exampleWords(cell)],
     ["Signature", about.signature],
   ];
-  return rows.filter(([, words]) => words !== "").map(([name, words]) => [el("dt", {}, name), el("dd", {}, words)]);
+}
+
+function againstBest(cell) {
+  if (cell.best || cell.p === undefined) return "";
+  return `p = ${pValue(cell.p)}${cell.tied ? ", not significantly worse" : ""}`;
+}
+
+function exampleWords(cell) {
+  if (!cell.n) return "";
+  return cell.unscored ? `${count(cell.n)}, ${count(cell.unscored)} more not scored` : count(cell.n);
 }
 
 function rankWords(cell) {
@@ -77,17 +84,7 @@ export function runDetails(run) {
     ["Settings", settings.map(([name, value]) => `${name} ${JSON.stringify(value)}`).join(", ")],
     ["Folder", run.place],
   ];
-  return el(
-    "section",
-    { class: "run" },
-    command(run.command),
-    (run.warnings ?? []).map((words) => el("p", { class: "warn" }, words)),
-    el(
-      "dl",
-      { class: "facts" },
-      rows.filter(([, words]) => words).map(([name, words]) => [el("dt", {}, name), el("dd", {}, words)]),
-    ),
-  );
+  return el("section", { class: "run" }, command(run.command), warnings(run.warnings), facts(rows));
 }
 
 function place(button) {

@@ -1,7 +1,7 @@
 // Where two texts differ, word by word or character by character: Myers' greedy algorithm (1986), O((N + M) D).
 
 const WORDS = /\s+|[\p{L}\p{N}\p{M}_]+(?:['’\-][\p{L}\p{N}\p{M}_]+)*|./gsu;
-const MOST_EDITS = 1500;
+const MOST_EDITS = 800;
 
 /** Words with the spaces and marks between them, or single characters. */
 export function units(words, byCharacter) {
@@ -37,40 +37,50 @@ export function distance(steps) {
   return steps.reduce((sum, [kind, words]) => sum + (kind === "same" ? 0 : words.length), 0);
 }
 
+// The furthest place on each diagonal k = x - y, which may be negative: diagonal k lies at index k + middle.
 function edits(a, b) {
   const limit = Math.min(a.length + b.length, MOST_EDITS);
+  const middle = limit + 1;
+  const reach = new Int32Array(2 * middle + 1);
   const trace = [];
-  let reach = new Map([[1, 0]]);
   for (let d = 0; d <= limit; d += 1) {
-    trace.push(new Map(reach));
+    trace.push(reach.slice(middle - d - 1, middle + d + 2));
     for (let k = -d; k <= d; k += 2) {
-      const isDown = k === -d || (k !== d && (reach.get(k - 1) ?? -1) < (reach.get(k + 1) ?? -1));
-      let x = isDown ? reach.get(k + 1) : reach.get(k - 1) + 1;
-      while (x < a.length && x - k < b.length && a[x] === b[x - k]) x += 1;
-      reach.set(k, x);
+      const x = slide(a, b, isInsertion(reach, middle, d, k) ? reach[middle + k + 1] : reach[middle + k - 1] + 1, k);
+      reach[middle + k] = x;
       if (x >= a.length && x - k >= b.length) return backtrack(a, b, trace, d);
     }
   }
   return null;
 }
 
+/** Whether the best way to diagonal k in d steps comes from the one above it. */
+function isInsertion(reach, middle, d, k) {
+  return k === -d || (k !== d && reach[middle + k - 1] < reach[middle + k + 1]);
+}
+
+/** How far equal units go on from x on diagonal k. */
+function slide(a, b, x, k) {
+  let end = x;
+  while (end < a.length && end - k < b.length && a[end] === b[end - k]) end += 1;
+  return end;
+}
+
 function backtrack(a, b, trace, last) {
   const steps = [];
   let [x, y] = [a.length, b.length];
-  for (let d = last; d >= 0; d -= 1) {
-    const reach = trace[d];
+  for (let d = last; d > 0; d -= 1) {
+    const [reach, middle] = [trace[d], d + 1];
     const k = x - y;
-    const isDown = k === -d || (k !== d && (reach.get(k - 1) ?? -1) < (reach.get(k + 1) ?? -1));
-    const before = isDown ? k + 1 : k - 1;
-    const [fromX, fromY] = d ? [reach.get(before), reach.get(before) - before] : [0, 0];
-    while (x > fromX && y > fromY) {
-      x -= 1;
-      y -= 1;
-      steps.push(["same", a[x]]);
-    }
-    if (d && isDown) steps.push(["insert", b[(y -= 1)]]);
-    else if (d) steps.push(["delete", a[(x -= 1)]]);
+    const isInsert = isInsertion(reach, middle, d, k);
+    const before = isInsert ? k + 1 : k - 1;
+    const fromX = reach[middle + before];
+    const startX = isInsert ? fromX : fromX + 1;
+    for (; x > startX; x -= 1) steps.push(["same", a[x - 1]]);
+    steps.push(isInsert ? ["insert", b[fromX - before]] : ["delete", a[fromX]]);
+    [x, y] = [fromX, fromX - before];
   }
+  for (; x > 0; x -= 1) steps.push(["same", a[x - 1]]);
   return steps.reverse();
 }
 

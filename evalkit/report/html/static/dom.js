@@ -30,11 +30,13 @@ export function plainText(value) {
   return String(value).replace(HIDDEN, codeOf);
 }
 
+const isLeftOut = (value) => value === null || value === undefined || value === false;
+
 /** An element with attributes and children; strings become text, null and false are left out. */
 export function el(name, attributes = {}, ...children) {
   const element = document.createElement(name);
   for (const [key, value] of Object.entries(attributes)) {
-    if (value === null || value === undefined || value === false) continue;
+    if (isLeftOut(value)) continue;
     if (key === "on") for (const [event, call] of Object.entries(value)) element.addEventListener(event, call);
     else if (key === "style")
       for (const [property, setting] of Object.entries(value)) element.style.setProperty(property, setting);
@@ -46,7 +48,7 @@ export function el(name, attributes = {}, ...children) {
 
 function append(element, children) {
   for (const child of children.flat(Infinity)) {
-    if (child === null || child === undefined || child === false) continue;
+    if (isLeftOut(child)) continue;
     element.append(child instanceof Node ? child : text(child));
   }
 }
@@ -76,6 +78,26 @@ export function unseen(words) {
 /** Tell screen readers what has changed. */
 export function announce(words) {
   document.getElementById("status").textContent = words;
+}
+
+/** Names and what they are, as a list; those that are not known are left out. */
+export function facts(rows) {
+  const known = rows.filter(([, words]) => words !== "" && words !== null && words !== undefined);
+  return el(
+    "dl",
+    { class: "facts" },
+    known.map(([name, words]) => [el("dt", {}, name), el("dd", {}, words)]),
+  );
+}
+
+/** A table in a box that scrolls by itself, also by the keyboard. */
+export function region(label, table) {
+  return el("div", { class: "scroll", role: "region", "aria-label": label, tabindex: "0" }, table);
+}
+
+/** Notes as paragraphs, each once. */
+export function warnings(lines) {
+  return [...new Set(lines ?? [])].map((words) => el("p", { class: "warn" }, words));
 }
 
 /** A select with options [value, label]. */

@@ -1,6 +1,6 @@
 // The scores of a task: a table whose last column draws every interval on one scale, and a table of all values.
 
-import { el, fill, named, select, unseen } from "./dom.js";
+import { el, facts, fill, named, region, select, unseen } from "./dom.js";
 import { cellAt, columnOf, count, interval, modelName, pValue, rankRange, shown } from "./data.js";
 import { openDetails } from "./detail.js";
 import { sortable } from "./tables.js";
@@ -40,40 +40,23 @@ function forest(page, row) {
     .map((model, at) => ({ model, scored: row.values[at], cell: column ? cellAt(model, column.place) : null }))
     .filter((line) => line.scored)
     .sort((a, b) => byValue(a.scored[0], b.scored[0], row.up));
-  const scale = scaleOf(
-    lines.map((line) => line.scored),
-    row.display,
-  );
-  const best = lines.find((line) => line.cell?.best) ?? lines[0];
+  const drawn = lines.map((line) => line.scored);
+  const plot = {
+    row,
+    column,
+    scale: scaleOf(drawn, row.display),
+    best: lines.find((line) => line.cell?.best)?.scored ?? drawn[0],
+  };
   const table = el(
     "table",
     { class: "forest" },
     el("caption", { class: "unseen" }, `${label(row)} of every model on ${page.title}, with intervals`),
-    el(
-      "thead",
-      {},
-      el(
-        "tr",
-        {},
-        el("th", { scope: "col" }, "Model"),
-        el("th", { scope: "col", class: "num" }, row.value, row.display[1] ? ` ${row.display[1]}` : "", arrow(row.up)),
-        el("th", { scope: "col", class: "num" }, "Interval"),
-        el("th", { scope: "col", class: "axis" }, axis(scale, row.display)),
-        column ? el("th", { scope: "col", class: "num" }, "Rank") : null,
-        column ? el("th", { scope: "col", class: "num" }, "p against the best") : null,
-        el("th", { scope: "col", class: "num" }, "Examples"),
-      ),
-    ),
+    el("thead", {}, forestHead(plot)),
     el(
       "tbody",
       {},
-      lines.map((line) => forestRow(line, row, scale, column, best)),
+      lines.map((line) => forestRow(line, plot)),
     ),
-  );
-  const area = el(
-    "div",
-    { class: "scroll", role: "region", "aria-label": `Scores: ${label(row)}`, tabindex: "0" },
-    table,
   );
   openDetails(table);
   sortable(table, {
@@ -82,49 +65,72 @@ function forest(page, row) {
       { targets: 3, orderable: false },
     ],
   });
-  return [
-    area,
-    el("p", { class: "signature" }, el("span", { class: "quiet" }, "Signature "), el("code", {}, row.signature)),
-  ];
+  const signature = el(
+    "p",
+    { class: "signature" },
+    el("span", { class: "quiet" }, "Signature "),
+    el("code", {}, row.signature),
+  );
+  return [region(`Scores: ${label(row)}`, table), signature];
 }
 
-function forestRow({ model, scored, cell }, row, scale, column, best) {
-  const [value, low, high, n] = scored;
-  const words = shown(value, row.display);
-  const mark = cell?.best ? "best" : cell?.tied ? "tied" : null;
-  const isApart = cell && cell.v !== undefined && !cell.ok;
-  const notes = cell?.notes?.length;
-  const inner = [
-    notes ? el("span", { class: "mark note", "aria-hidden": "true" }, "!") : null,
-    words,
-    mark ? el("span", { class: `mark ${mark}`, "aria-hidden": "true" }) : null,
-  ];
-  const hidden = [
-    mark === "best" ? unseen(", best") : mark ? unseen(", not significantly worse than the best") : null,
-    notes ? unseen(", has notes") : null,
-  ];
+function forestHead({ row, column, scale }) {
+  const head = (content, kind = "num") => el("th", { scope: "col", class: kind }, content);
   return el(
     "tr",
-    { class: isApart ? "apart" : null },
-    el("th", { scope: "row" }, named(modelName(model))),
+    {},
+    head("Model", "name"),
+    head([row.value, row.display[1] ? ` ${row.display[1]}` : "", arrow(row.up)]),
+    head("Interval"),
+    head(axis(scale, row.display), "axis"),
+    column ? [head("Rank"), head("p against the best")] : null,
+    head("Examples"),
+  );
+}
+
+function forestRow({ model, scored, cell }, { row, column, scale, best }) {
+  const [value, low, high, n] = scored;
+  const mark = markOf(cell);
+  const words = shown(value, row.display);
+  return el(
+    "tr",
+    { class: cell && !cell.ok ? "apart" : null },
+    el("th", { scope: "row", class: "name" }, named(modelName(model))),
     el(
       "td",
-      { class: `num ${mark ?? ""}`, "data-order": value ?? "" },
-      column
-        ? el(
-            "button",
-            { type: "button", class: "cell", "data-m": model, "data-c": column.place },
-            el("span", { class: "value" }, inner),
-            hidden,
-          )
-        : words,
+      { class: `num ${mark}`, "data-order": value ?? "" },
+      column ? valueButton(model, column, cell, words) : words,
     ),
     el("td", { class: "num quiet", "data-order": low ?? "" }, interval(low, high, row.display)),
-    el("td", { class: "axis", "aria-hidden": "true" }, bar(scored, scale, best.scored)),
-    column ? el("td", { class: "num", "data-order": cell?.rank?.[0] ?? "" }, rankRange(cell?.rank)) : null,
-    column ? el("td", { class: "num", "data-order": cell?.p ?? "" }, cell?.best ? "best" : pValue(cell?.p)) : null,
+    el("td", { class: "axis", "aria-hidden": "true" }, bar(scored, scale, best)),
+    column ? rankCells(cell) : null,
     el("td", { class: "num quiet" }, count(n)),
   );
+}
+
+const markOf = (cell) => (cell?.best ? "best" : cell?.tied ? "tied" : "");
+const MARK_WORDS = { best: ", best", tied: ", not significantly worse than the best" };
+
+/** A value that opens its details, with its marks in form and in words. */
+function valueButton(model, column, cell, words) {
+  const mark = markOf(cell);
+  const hasNotes = Boolean(cell?.notes?.length);
+  const note = hasNotes ? el("span", { class: "mark note", "aria-hidden": "true" }, "!") : null;
+  const sign = mark ? el("span", { class: `mark ${mark}`, "aria-hidden": "true" }) : null;
+  return el(
+    "button",
+    { type: "button", class: "cell", "data-m": model, "data-c": column.place },
+    el("span", { class: "value" }, note, words, sign),
+    mark ? unseen(MARK_WORDS[mark]) : null,
+    hasNotes ? unseen(", has notes") : null,
+  );
+}
+
+function rankCells(cell) {
+  return [
+    el("td", { class: "num", "data-order": cell?.rank?.[0] ?? "" }, rankRange(cell?.rank)),
+    el("td", { class: "num", "data-order": cell?.p ?? "" }, cell?.best ? "best" : pValue(cell?.p)),
+  ];
 }
 
 function byValue(a, b, isUp) {
@@ -168,14 +174,14 @@ function shortTick(tick, scale, display) {
 }
 
 function bar([value, low, high], scale, best) {
-  const parts = scale.ticks.map((tick) => el("span", { class: "grid", style: { left: share(tick, scale) } }));
-  if (best?.[0] !== null && best) parts.push(el("span", { class: "grid top", style: { left: share(best[0], scale) } }));
+  const line = (at, kind) => el("span", { class: kind, style: { left: share(at, scale) } });
+  const parts = scale.ticks.map((tick) => line(tick, "grid"));
+  if (best && best[0] !== null) parts.push(line(best[0], "grid top"));
   if (low !== null && high !== null) {
-    parts.push(
-      el("span", { class: "whisker", style: { left: share(low, scale), right: `calc(100% - ${share(high, scale)})` } }),
-    );
+    const right = `calc(100% - ${share(high, scale)})`;
+    parts.push(el("span", { class: "whisker", style: { left: share(low, scale), right } }));
   }
-  if (value !== null) parts.push(el("span", { class: "dot", style: { left: share(value, scale) } }));
+  if (value !== null) parts.push(line(value, "dot"));
   return el("span", { class: "bar-area" }, parts);
 }
 
@@ -207,13 +213,8 @@ export function allValues(page) {
 }
 
 function signatures(page) {
-  const found = new Map();
-  for (const row of page.metrics) found.set(`${row.metric}\n${row.signature}`, row);
-  return el(
-    "dl",
-    { class: "facts" },
-    [...found.values()].map((row) => [el("dt", {}, row.metric), el("dd", { class: "mono" }, row.signature)]),
-  );
+  const found = new Map(page.metrics.map((row) => [`${row.metric}\n${row.signature}`, row]));
+  return facts([...found.values()].map((row) => [row.metric, el("span", { class: "mono" }, row.signature)]));
 }
 
 function valueTable(page, rows) {
@@ -252,7 +253,7 @@ function valueTable(page, rows) {
       orderSequence: row.up ? ["desc", "asc"] : ["asc", "desc"],
     })),
   });
-  return el("div", { class: "scroll", role: "region", "aria-label": "All values", tabindex: "0" }, table);
+  return region("All values", table);
 }
 
 function valueCell(scored, display) {

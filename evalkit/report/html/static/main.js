@@ -1,6 +1,6 @@
 // The page starts here.
 
-import { el, fill } from "./dom.js";
+import { el, facts, fill, warnings } from "./dom.js";
 import { report } from "./data.js";
 import { address, onOpen, startRouting } from "./route.js";
 import { startOverview } from "./overview.js";
@@ -52,28 +52,11 @@ function startTaskChooser() {
 }
 
 function scalingFit(fit, at) {
-  return el(
-    "section",
-    { "aria-labelledby": `scaling-title-${at}` },
-    el(
-      "h2",
-      { id: `scaling-title-${at}` },
-      fit.title,
-      el("span", { class: "quiet" }, ` · ${[fit.form, fit.file].filter(Boolean).join(" · ")}`),
-    ),
-    fit.notes.map(([, words]) => el("p", { class: "warn" }, words)),
-    figure(`scaling-${at}`),
-    el(
-      "details",
-      {},
-      el("summary", {}, "Fitted parameters"),
-      el(
-        "dl",
-        { class: "facts" },
-        fit.parameters.map(([name, value]) => [el("dt", {}, name), el("dd", { class: "mono" }, value)]),
-      ),
-    ),
-  );
+  const about = [fit.form, fit.file].filter(Boolean).join(" · ");
+  const title = el("h2", { id: `scaling-title-${at}` }, fit.title, el("span", { class: "quiet" }, ` · ${about}`));
+  const parameters = el("details", {}, el("summary", {}, "Fitted parameters"), facts(fit.parameters));
+  const notes = warnings(fit.notes.map(([, words]) => words));
+  return el("section", { "aria-labelledby": `scaling-title-${at}` }, title, notes, figure(`scaling-${at}`), parameters);
 }
 
 startTheme();

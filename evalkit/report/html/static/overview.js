@@ -101,28 +101,37 @@ function tick(event) {
 
 // What an address says, once: afterwards the form is the truth and the address follows it.
 function restore(state) {
-  let isGiven = false;
-  for (const name of ["kind", "language", "family"]) {
-    const given = (state.get(name) ?? "").split("|").filter(Boolean);
-    for (const box of form.querySelectorAll(`[name="${name}"]`)) {
-      if (given.includes(box.value) && !box.checked) isGiven = box.checked = true;
-    }
+  const given = (name) => (state.get(name) ?? "").split("|").filter(Boolean);
+  const changed = [
+    ...["kind", "language", "family"].flatMap((name) =>
+      [...form.querySelectorAll(`[name="${name}"]`)].map((box) => check(box, given(name).includes(box.value))),
+    ),
+    ...["text", "since"].map((name) => write(form.elements[name], state.get(name))),
+    pick(given("models")),
+  ];
+  if (changed.some(Boolean)) filter();
+}
+
+function check(box, isWanted) {
+  const changes = isWanted && !box.checked;
+  if (changes) box.checked = true;
+  return changes;
+}
+
+function write(box, value) {
+  if (!box || !value || box.value) return false;
+  box.value = value;
+  return true;
+}
+
+function pick(keys) {
+  if (!keys.length || form.elements.picked.checked) return false;
+  keys.forEach((key) => ticked.add(key));
+  for (const box of board.querySelectorAll("[data-pick]")) {
+    box.checked = ticked.has(report.models[Number(box.dataset.pick)].key);
   }
-  for (const name of ["text", "since"]) {
-    const box = form.elements[name];
-    if (box && state.get(name) && !box.value) {
-      box.value = state.get(name);
-      isGiven = true;
-    }
-  }
-  const models = (state.get("models") ?? "").split("|").filter(Boolean);
-  if (models.length && !form.elements.picked.checked) {
-    models.forEach((key) => ticked.add(key));
-    for (const box of board.querySelectorAll("[data-pick]"))
-      box.checked = ticked.has(report.models[Number(box.dataset.pick)].key);
-    isGiven = form.elements.picked.checked = true;
-  }
-  if (isGiven) filter();
+  form.elements.picked.checked = true;
+  return true;
 }
 
 // One value is in the tab order; arrow keys move from it to its neighbours.
@@ -144,19 +153,9 @@ function roam() {
 
 function neighbour(button, down, right) {
   const cell = button.closest("td");
-  if (right) {
-    for (let at = right > 0 ? cell.nextElementSibling : cell.previousElementSibling; at;) {
-      const found = at.querySelector("button.cell");
-      if (found) return found;
-      at = right > 0 ? at.nextElementSibling : at.previousElementSibling;
-    }
-    return null;
-  }
-  const place = cell.cellIndex;
-  for (let row = cell.parentElement; row;) {
-    row = down > 0 ? row.nextElementSibling : row.previousElementSibling;
-    const found = row?.cells[place]?.querySelector("button.cell");
-    if (found) return found;
-  }
-  return null;
+  const [row, body] = [cell.parentElement, cell.closest("tbody")];
+  const line = right ? [...row.cells] : [...body.rows].map((one) => one.cells[cell.cellIndex]);
+  const before = (right || down) < 0;
+  const beyond = before ? line.slice(0, line.indexOf(cell)).reverse() : line.slice(line.indexOf(cell) + 1);
+  return beyond.map((one) => one?.querySelector("button.cell")).find(Boolean) ?? null;
 }

@@ -1,6 +1,6 @@
 // Models against one another: a matrix of differences, tinted where they are significant.
 
-import { el, fill, named, select, unseen } from "./dom.js";
+import { el, fill, named, region, select, unseen } from "./dom.js";
 import { columnOf, interval, modelName, pValue, report, shown } from "./data.js";
 
 const alpha = () => 1 - report.confidence;
@@ -57,9 +57,8 @@ function matrix(table) {
   );
   return [
     el("p", { class: "quiet" }, legend(column, isWhole)),
-    el(
-      "div",
-      { class: "scroll", role: "region", "aria-label": `Differences: ${column.value}`, tabindex: "0" },
+    region(
+      `Differences: ${column.value}`,
       el(
         "table",
         { class: "matrix" },

@@ -1,6 +1,6 @@
 // Every run that was read: what it is, whether it is shown, and the command that makes it again.
 
-import { command, el, fill, named, select } from "./dom.js";
+import { command, el, facts, fill, named, region, select, warnings } from "./dom.js";
 import { count, modelName, pageOf, report } from "./data.js";
 import { remember } from "./route.js";
 import { runDetails } from "./detail.js";
@@ -37,7 +37,7 @@ export function openRuns(element, state) {
       ),
     ),
     model < 0 ? null : modelFacts(report.models[model]),
-    el("div", { class: "scroll", role: "region", "aria-label": "Runs", tabindex: "0" }, body),
+    region("Runs", body),
   );
   table = sortable(body, { columnDefs: [{ targets: [4, 6], orderable: false }] });
 }
@@ -48,18 +48,13 @@ function change(values) {
 }
 
 function modelFacts(model) {
-  const rows = [
+  return facts([
     ["Reference", model.ref],
     ["Family", model.family],
     ["Parameters", model.parameters === null ? "" : count(model.parameters)],
     ["Tokens seen", model.tokens === null ? "" : count(model.tokens)],
     ["Digests", model.digests.join(", ")],
-  ];
-  return el(
-    "dl",
-    { class: "facts" },
-    rows.filter(([, words]) => words).map(([name, words]) => [el("dt", {}, name), el("dd", {}, words)]),
-  );
+  ]);
 }
 
 /** A table of runs. */
@@ -93,13 +88,7 @@ function runRow(run) {
       {},
       el("a", { href: `#view=task&task=${encodeURIComponent(run.page)}` }, pageOf(run.page)?.title ?? run.page),
     ),
-    el(
-      "td",
-      {},
-      run.use,
-      run.status !== "complete" ? el("p", { class: "warn" }, run.status) : null,
-      (run.warnings ?? []).map((words) => el("p", { class: "warn" }, words)),
-    ),
+    el("td", {}, run.use, warnings([...(run.status === "complete" ? [] : [run.status]), ...(run.warnings ?? [])])),
     el("td", { class: "quiet" }, counts.map(([name, number]) => `${count(number)} ${name}`).join(", ")),
     el("td", { class: "quiet", "data-order": run.created }, run.created.slice(0, 16).replace("T", " ")),
     el("td", {}, command(run.command)),

@@ -1,6 +1,6 @@
 // A value on parts of the test set, and what went right and wrong.
 
-import { el, named, unseen } from "./dom.js";
+import { el, named, region, unseen, warnings } from "./dom.js";
 import { columnOf, count, interval, modelName, shown } from "./data.js";
 import { sortable } from "./tables.js";
 
@@ -8,7 +8,7 @@ import { sortable } from "./tables.js";
 export function slices(page) {
   return page.slices.map((part) => [
     el("h3", {}, `${part.value} by ${part.by}`, part.unit ? el("span", { class: "quiet" }, ` in ${part.unit}`) : null),
-    part.notes.map(([, words]) => el("p", { class: "warn" }, words)),
+    warnings(part.notes.map(([, words]) => words)),
     sliceTable(page, part),
   ]);
 }
@@ -58,11 +58,7 @@ function sliceTable(page, part) {
       orderSequence: up ? ["desc", "asc"] : ["asc", "desc"],
     })),
   });
-  return el(
-    "div",
-    { class: "scroll", role: "region", "aria-label": `${part.value} by ${part.by}`, tabindex: "0" },
-    table,
-  );
+  return region(`${part.value} by ${part.by}`, table);
 }
 
 /** How strongly a value is tinted: from the worst of its column to the best. */
@@ -88,7 +84,7 @@ function sliceCell(scored, display, tint) {
 export function breakdowns(page) {
   return page.breakdowns.map((part) => [
     el("h3", {}, part.title, el("span", { class: "quiet" }, ` in ${part.unit}`)),
-    part.notes.map(([, words]) => el("p", { class: "warn" }, words)),
+    warnings(part.notes.map(([, words]) => words)),
     breakdownTable(page, part),
   ]);
 }
@@ -141,7 +137,7 @@ function breakdownTable(page, part) {
   sortable(table, {
     columnDefs: part.rows.map((_, at) => ({ targets: at + 1, type: "score", orderSequence: ["desc", "asc"] })),
   });
-  return el("div", { class: "scroll", role: "region", "aria-label": part.title, tabindex: "0" }, table);
+  return region(part.title, table);
 }
 
 function outcomeCell([group, , counts], at, rows, isFirst) {

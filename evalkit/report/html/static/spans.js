@@ -4,19 +4,21 @@ import { el, text, unseen } from "./dom.js";
 
 const HUES = 6;
 
+const TAG = /^(?:([BIESLUM])[-_])?(.*)$/su;
+
 /** Entities [start, end, type] of a list of tags, in any of the schemes IO, IOB1, IOB2, IOBES and BILOU. */
 export function entities(tags) {
   const found = [];
   let open = null;
   tags.forEach((tag, at) => {
-    const [, prefix, type] = /^(?:([BIESLUM])[-_])?(.*)$/su.exec(tag);
-    const isOutside = tag === "O" || tag === "";
-    const goesOn = open && !isOutside && open[2] === type && !"BSU".includes(prefix ?? "I");
-    if (open && !goesOn) open = null;
-    if (isOutside) return;
-    if (goesOn) open[1] = at + 1;
+    const [, prefix, type] = TAG.exec(tag);
+    if (tag === "O" || tag === "") {
+      open = null;
+      return;
+    }
+    if (open?.[2] === type && !"BSU".includes(prefix ?? "I")) open[1] = at + 1;
     else found.push((open = [at, at + 1, type]));
-    if ("ESLU".includes(prefix ?? "I") && prefix) open = null;
+    if ("ESLU".includes(prefix ?? "I")) open = null;
   });
   return found;
 }

@@ -1,6 +1,6 @@
 // The page of one task: scores, differences, slices, errors, curves, examples, runs.
 
-import { el, fill, unseen } from "./dom.js";
+import { el, fill, region, unseen, warnings } from "./dom.js";
 import { columnOf, count, KINDS, pageOf, report } from "./data.js";
 import { address } from "./route.js";
 import { allValues, scores } from "./forest.js";
@@ -80,7 +80,7 @@ function head(page) {
     el("h1", {}, page.title),
     el("p", { class: "quiet" }, about.filter(Boolean).join(" · ")),
     el("p", { class: "quiet" }, "Data: ", source.join(" · ")),
-    [...new Set(notes.map(([, words]) => words))].map((words) => el("p", { class: "warn" }, words)),
+    warnings(notes.map(([, words]) => words)),
   ];
 }
 
@@ -153,7 +153,7 @@ export function figure(key) {
 
 function runs(page) {
   const table = runTable(report.runs.filter((run) => run.page === page.key));
-  const area = el("div", { class: "scroll", role: "region", "aria-label": "Runs of this task", tabindex: "0" }, table);
+  const area = region("Runs of this task", table);
   sortable(table, { columnDefs: [{ targets: [4, 6], orderable: false }] });
   return area;
 }
