@@ -1,0 +1,1 @@
+"""Figures of fits, drawn with matplotlib (the optional extra `plots`)."""
