@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import compress
 from typing import Any, TypeVar, overload
 
@@ -46,32 +46,15 @@ ANSWERED = Form(_pack, _unpack)
 class Summary:
     """What one pass over answered examples tells."""
 
+    columns: Columns
+    """Those that could be scored."""
+
     counts: Mapping[str, int]
     """How many examples there were, and how many of them went other than planned."""
     tokens: int | None
     """Tokens that the model generated or scored; None where the adapter does not count them."""
     digest: str
     """Digest of all predictions, in order."""
-
-
-def summarize(answered: Iterable[Answered]) -> Summary:
-    """Count what came back and take the digest of it."""
-    counts = dict.fromkeys(("examples", "failed", "truncated", "empty", "missing"), 0)
-    running = RunningDigest()
-    tokens, is_counted = 0, False
-    for row in answered:
-        response = row.response
-        said = said_text(response)
-        counts["examples"] += 1
-        counts["failed"] += response.error is not None
-        counts["truncated"] += response.truncated
-        counts["empty"] += said is not None and not said.strip()
-        counts["missing"] += said is None and response.error is None
-        count = getattr(response, "token_count", None)
-        if count is not None:
-            tokens, is_counted = tokens + count, True
-        running.add(plain(row.prediction))
-    return Summary(counts, tokens if is_counted else None, running.digest())
 
 
 def said_text(response: Response) -> str | None:
@@ -95,23 +78,41 @@ class Columns:
     def __len__(self) -> int:
         return len(self.predictions)
 
-    @staticmethod
-    def of(answered: Sequence[Answered]) -> Columns:
-        """Leave out what could not be scored; of examples on disk, the columns stay there."""
-        names: dict[str, str] = {}
-        is_scored, clusters = bytearray(), list[str | None]()
-        for row in answered:
-            is_scored.append(row.prediction is not None)
-            if is_scored[-1]:
-                cluster = row.example.cluster
-                # Examples of a cluster share the text of its name.
-                clusters.append(None if cluster is None else names.setdefault(cluster, cluster))
-        predictions = View(answered, lambda row: row.prediction, is_scored)
-        references = View(answered, lambda row: row.example.references, is_scored)
-        has_clusters = clusters if names else None
-        if isinstance(answered, tuple):
-            return Columns(list(predictions), list(references), has_clusters)
-        return Columns(predictions, references, has_clusters)
+
+def summarize(answered: Sequence[Answered]) -> Summary:
+    """Count what came back, take the digest of it, and find what can be scored; of examples on disk, the columns stay there."""
+    counts = dict.fromkeys(("examples", "failed", "truncated", "empty", "missing"), 0)
+    tokens, is_counted, running = 0, False, RunningDigest()
+    names: dict[str, str] = {}
+    is_scored, clusters = bytearray(), list[str | None]()
+    for row in answered:
+        _count(row.response, counts)
+        number = getattr(row.response, "token_count", None)
+        if number is not None:
+            tokens, is_counted = tokens + number, True
+        running.add(plain(row.prediction))
+        is_scored.append(row.prediction is not None)
+        if row.prediction is not None:
+            cluster = row.example.cluster
+            # Examples of a cluster share the text of its name.
+            clusters.append(None if cluster is None else names.setdefault(cluster, cluster))
+    columns = Columns(
+        View(answered, lambda row: row.prediction, is_scored),
+        View(answered, lambda row: row.example.references, is_scored),
+        clusters if names else None,
+    )
+    if isinstance(answered, tuple):
+        columns = replace(columns, predictions=list(columns.predictions), references=list(columns.references))
+    return Summary(columns, counts, tokens if is_counted else None, running.digest())
+
+
+def _count(response: Response, counts: dict[str, int]) -> None:
+    said = said_text(response)
+    counts["examples"] += 1
+    counts["failed"] += response.error is not None
+    counts["truncated"] += response.truncated
+    counts["empty"] += said is not None and not said.strip()
+    counts["missing"] += said is None and response.error is None
 
 
 class View(Sequence[T]):

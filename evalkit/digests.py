@@ -56,10 +56,14 @@ def digest_list(values: Iterable[Any]) -> str:
 
 def canonical(value: Any) -> str:  # noqa: ANN401
     """JSON with sorted keys and no spaces."""
-    return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"), default=_plain)
+    return _ENCODER.encode(value)
 
 
 def _plain(value: object) -> object:
     if isinstance(value, set | frozenset):
         return sorted(value)
     return repr(value)
+
+
+_ENCODER = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":"), default=_plain)
+"""Made once: `json.dumps` makes one a call."""

@@ -191,11 +191,11 @@ def _git(*arguments: str) -> str:
 
 def plain(value: object) -> Any:  # noqa: ANN401
     """A response, prediction or reference as JSON can hold it; fields that say nothing are left out."""
+    if value is None or isinstance(value, str | int | float | bool):
+        return value
     if is_dataclass(value) and not isinstance(value, type):
         shown = ((field.name, getattr(value, field.name)) for field in fields(value) if field.name != "example_id")
         return {name: plain(item) for name, item in shown if item is not None and item is not False}
-    if isinstance(value, str | int | float | bool) or value is None:
-        return value
     if isinstance(value, Mapping):
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, Sequence):

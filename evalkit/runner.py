@@ -112,8 +112,8 @@ def run(
     loaded = time.perf_counter()
     answered = answer(task, asker, examples, requests, progress)
     replied = time.perf_counter()
-    scored, summary = Columns.of(answered), summarize(answered)
-    measured, concerns = measure(spec, task, scored, progress)
+    summary = summarize(answered)
+    measured, concerns = measure(spec, task, summary.columns, progress)
     tokens = None if asker.cached else summary.tokens
     record = RunRecord(
         id=provenance.run_id(started, spec, adapter.info, summary.digest),
@@ -123,7 +123,7 @@ def run(
         data=provenance.describe_data(data, examples),
         model=provenance.describe_model(adapter.info),
         settings=provenance.describe_settings(spec, context.request_kind),
-        metrics=tuple(metric_values(measured, len(scored), len(answered) - len(scored))),
+        metrics=tuple(metric_values(measured, len(summary.columns), len(answered))),
         statistics={row.label: provenance.describe_statistics(row.metric, row.statistics) for row in measured},
         details={row.label: row.report for row in measured},
         counts={**summary.counts, "cached": asker.cached},
@@ -295,7 +295,7 @@ def measure(spec: RunSpec, task: TaskSpec, scored: Columns, progress: Progress) 
     return measured, concerns
 
 
-def metric_values(measured: Sequence[Measured], n: int, unscored: int) -> Iterator[MetricValue]:
+def metric_values(measured: Sequence[Measured], n: int, answered: int) -> Iterator[MetricValue]:
     """The values of a record, each metric's headline first."""
     for row in measured:
         headline = row.metric.headline
@@ -310,7 +310,7 @@ def metric_values(measured: Sequence[Measured], n: int, unscored: int) -> Iterat
                 high=value.high,
                 stderr=value.stderr,
                 n=n,
-                unscored=unscored,
+                unscored=answered - n,
                 signature=row.signature,
                 higher_is_better=row.metric.higher_is_better,
                 scale=row.metric.scale,

@@ -24,6 +24,7 @@ from evalkit.record import RunRecord
 RECORD = "run.json"
 SAMPLES = "samples.jsonl"
 _LOCAL = ("file://", "local://")
+_ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +169,7 @@ class RunStore:
 
 def sample_line(sample: Mapping[str, Any]) -> bytes:
     """One line of samples.jsonl."""
-    return _utf8(json.dumps(sample, ensure_ascii=False, allow_nan=False, separators=(",", ":")) + "\n")
+    return _utf8(_ENCODER.encode(sample) + "\n")
 
 
 def read_record(folder: Path | str) -> RunRecord:

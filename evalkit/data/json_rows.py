@@ -72,7 +72,7 @@ def parse_json(text: str, file: Path, line: int | None, expected: str = "") -> A
     """
     ending = f"; {expected}" if expected else ""
     try:
-        value = json.loads(text, object_pairs_hook=_unique)
+        value = _DECODER.decode(text)
     except json.JSONDecodeError as error:
         place = error.lineno if line is None else line
         hint = "; one object a line is format 'jsonl'" if line is None and error.msg == "Extra data" else ""
@@ -100,6 +100,10 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         twice = next(name for name in names if names.count(name) > 1)
         raise ValueError(f"key {twice!r} stands twice in one object; expected each key once")
     return found
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_unique)
+"""Made once: `json.loads` makes one a call."""
 
 
 def _object(value: Any, file: Path, number: int) -> dict[str, Any]:  # noqa: ANN401
