@@ -136,7 +136,9 @@ def _failure(error: Exception) -> int:
 
 
 def _fail(message: str, code: int) -> int:
-    click.echo(f"evalkit: {_one_line(message)}", err=True)
+    from evalkit.table import printable
+
+    click.echo(f"evalkit: {printable(_one_line(message))}", err=True)
     return code
 
 

@@ -16,7 +16,6 @@ Paths are relative to the file's folder, or to ``--data-dir`` where that is give
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, fields, replace
 from pathlib import Path
@@ -28,6 +27,7 @@ from evalkit.metrics.base import AnyMetric
 from evalkit.metrics.configure import configure
 from evalkit.metrics.registry import METRICS
 from evalkit.spec import REQUEST_KINDS, Files, Hub, TaskSpec
+from evalkit.toml_files import read_toml
 from evalkit.value_types import check_types, fits, shown, type_name
 
 _SOURCES: Mapping[str, type[Files] | type[Hub]] = {"files": Files, "hub": Hub}
@@ -54,23 +54,11 @@ def read_task_file(path: Path) -> TaskSpec:
     Raises:
         DataError: The file cannot be read, is not TOML, or has an unknown, missing or misshapen key; begins with the path.
     """
-    document = _document(path)
+    document = read_toml(path, "a task such as docs/task-files.md shows")
     try:
         return _task(document)
     except EvalkitError as error:
         raise DataError(path, str(error)) from error
-
-
-def _document(path: Path) -> dict[str, Any]:
-    from evalkit.data.text import read_text
-
-    text = read_text(path)
-    try:
-        return tomllib.loads(text)
-    except RecursionError as error:
-        raise DataError(path, "not a TOML file that can be read: it is nested too deeply") from error
-    except ValueError as error:
-        raise DataError(path, f"not a TOML file: {error}") from error
 
 
 def _task(document: dict[str, Any]) -> TaskSpec:

@@ -20,6 +20,10 @@ from typing import IO, cast
 
 from evalkit.errors import DataError
 
+LINE_BYTES = 64 << 20
+"""Longest line that is read: a compressed file of kilobytes can hold one that fills any memory."""
+TEXT_BYTES = 1 << 30
+"""Longest text that is read whole."""
 _GZIP_MAGIC = b"\x1f\x8b"
 _BOM = b"\xef\xbb\xbf"
 _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
@@ -100,15 +104,21 @@ def open_text(path: Path | str, *, keep_ends: bool = False) -> Iterator[tuple[in
         raise _empty(file)
 
 
-def read_text(path: Path | str) -> str:
+def read_text(path: Path | str, limit_bytes: int = TEXT_BYTES) -> str:
     """Read a whole text file, line ends as they are, without its byte order mark.
+
+    Args:
+        path: The file; ``path.gz`` is read where only that exists.
+        limit_bytes: Longest text that is read, uncompressed.
 
     Raises:
         DataError: As for `open_text`.
     """
     file = find_file(path)
     with _opened(file) as stream, _readable(file):
-        raw = stream.read()
+        raw = stream.read(limit_bytes + 1)
+    if len(raw) > limit_bytes:
+        raise DataError(file, f"holds more than {limit_bytes:,} bytes, which is more than is read at once; cut it")
     if not raw:
         raise _empty(file)
     try:
@@ -128,13 +138,22 @@ def _without_end(line: str) -> str:
 def _raw_lines(file: Path) -> Iterator[bytes]:
     """Lines of bytes with their ends; a file without any line feed is cut at its carriage returns instead."""
     with _opened(file) as stream, _readable(file):
-        first = stream.readline()
+        lines = enumerate(iter(lambda: stream.readline(LINE_BYTES + 1), b""), start=1)
+        _, first = next(lines, (1, b""))
+        _check_line(file, first, 1)
         if not first.endswith(b"\n") and b"\r" in first:
             yield from first.splitlines(keepends=True)
             return
         if first:
             yield first
-        yield from stream
+        for number, line in lines:
+            _check_line(file, line, number)
+            yield line
+
+
+def _check_line(file: Path, line: bytes, number: int) -> None:
+    if len(line) > LINE_BYTES:
+        raise DataError(file, f"the line is longer than {LINE_BYTES:,} bytes; expected lines of text", number)
 
 
 @contextmanager

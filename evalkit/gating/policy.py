@@ -22,6 +22,7 @@ from typing import Any
 
 from evalkit.errors import DataError, InvalidInputError, UnknownNameError
 from evalkit.metrics.base import AnyMetric
+from evalkit.toml_files import read_toml
 
 PRIMARY, SECONDARY = "primary", "secondary"
 PASS, FAIL = "pass", "fail"
@@ -95,14 +96,7 @@ def read_policy(path: Path | str) -> Policy:
         DataError: The file cannot be read.
         InvalidInputError: A key is not known, or a value cannot be what it should be.
     """
-    import tomllib
-
-    try:
-        document = tomllib.loads(Path(path).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise DataError(path, f"cannot be read ({error.strerror or error}); expected a gate policy in TOML") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise DataError(path, f"not TOML ({error}); expected a gate policy such as docs/gate.md shows") from error
+    document = read_toml(path, "a gate policy such as docs/gate.md shows")
     _known(document, _KEYS, f"{path}: key of a gate policy")
     checks = document.get("check", [])
     if not isinstance(checks, list) or not all(isinstance(check, dict) for check in checks):

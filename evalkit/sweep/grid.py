@@ -15,15 +15,14 @@ workers = 2
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from evalkit.errors import DataError, InvalidInputError, UnknownNameError
-from evalkit.json_files import CONFIG_BYTES
+from evalkit.errors import InvalidInputError, UnknownNameError
+from evalkit.toml_files import read_toml
 from evalkit.value_types import check_types, fits, shown
 
 RESERVED = ("task", "model", "out", "json")
@@ -114,7 +113,7 @@ def read_grid(path: Path | str, known_flags: Sequence[str]) -> Grid:
         DataError: The file cannot be read.
         InvalidInputError: A key is not known, or a value cannot be what it should be.
     """
-    document = _document(Path(path))
+    document = read_toml(path, "a grid such as docs/sweep.md shows")
     _known(document, _KEYS, f"{path}: key of a grid")
     for name in ("tasks", "models"):
         if not fits(document.get(name), tuple[str, ...]) or not document[name]:
@@ -139,17 +138,6 @@ def read_grid(path: Path | str, known_flags: Sequence[str]) -> Grid:
         flags=flags,
         engine=_engine(_table(document, "engine", path), path),
     )
-
-
-def _document(path: Path) -> dict[str, Any]:
-    try:
-        if path.stat().st_size > CONFIG_BYTES:
-            raise DataError(path, f"is larger than {CONFIG_BYTES:,} bytes; expected a grid in TOML")
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise DataError(path, f"cannot be read ({error.strerror or error}); expected a grid in TOML") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise DataError(path, f"not TOML ({error}); expected a grid such as docs/sweep.md shows") from error
 
 
 def _table(document: Mapping[str, Any], name: str, path: Path | str) -> dict[str, Any]:

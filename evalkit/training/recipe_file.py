@@ -22,6 +22,7 @@ from typing import Any, TypeVar, cast, get_args
 
 from evalkit.digests import digest_json
 from evalkit.errors import DataError, EvalkitError, InvalidInputError, UnknownNameError
+from evalkit.toml_files import parse_toml
 from evalkit.training.recipe import KeepSection, Recipe
 from evalkit.training.recipe_objectives import OBJECTIVE_OPTIONS, ObjectiveOptions
 from evalkit.value_types import check_types, field_types, shown
@@ -85,12 +86,7 @@ def read_recipe(text: str, name: str, source: str, overrides: Iterable[str] = ()
         DataError: The text is not TOML, or not a recipe; begins with the source.
         InvalidInputError: An override is not valid.
     """
-    try:
-        document = tomllib.loads(text)
-    except RecursionError as error:
-        raise DataError(source, "not a TOML file that can be read: it is nested too deeply") from error
-    except ValueError as error:
-        raise DataError(source, f"not a TOML file: {error}") from error
+    document = parse_toml(text, source, "a recipe such as docs/training.md shows")
     for override in overrides:
         _override(document, override)
     try:

@@ -80,7 +80,7 @@ def test_wrong_use_exits_2_through_the_installed_command(tmp_path):
     ("arguments", "said"),
     [
         (["gate", "--baseline", "main", "--candidate", "."], "neither a run folder nor a baseline"),
-        (["gate", "--baseline", "a", "--candidate", "b", "--policy", "none.toml"], "none.toml: cannot be read"),
+        (["gate", "--baseline", "a", "--candidate", "b", "--policy", "none.toml"], "none.toml: no such file"),
         (["gate", "--baseline", "a", "--candidate", "b", "--alpha", "2"], "alpha is 2.0"),
         (["gate", "--baseline", "a", "--candidate", "b", "--allow", "signature"], "never compared"),
         (["gate", "plan"], "--baseline is missing"),

@@ -82,7 +82,7 @@ CHECK = '[[check]]\ntask = "t"\n'
         ("resamples = 2.5\n" + CHECK, "expected a whole number"),
         ("seed = -1\n" + CHECK, "expected 0 or more"),
         ("on-inconclusive = 'maybe'\n" + CHECK, "expected 'pass' or 'fail'"),
-        ("alpha =\n", "not TOML"),
+        ("alpha =\n", "not a TOML file"),
     ],
 )
 def test_what_a_policy_cannot_say_is_one_line(tmp_path, text, said):
@@ -92,7 +92,7 @@ def test_what_a_policy_cannot_say_is_one_line(tmp_path, text, said):
 
 
 def test_a_missing_policy_is_said(tmp_path):
-    with pytest.raises(InvalidInputError, match="cannot be read"):
+    with pytest.raises(InvalidInputError, match="no such file"):
         read_policy(tmp_path / "none.toml")
 
 

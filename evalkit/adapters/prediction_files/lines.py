@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -10,6 +11,9 @@ from evalkit.adapters.prediction_files.json_lines import is_json_line
 from evalkit.data.text import open_text
 from evalkit.errors import DataError, InvalidInputError
 from evalkit.requests import TaskContext
+
+SPARE_LINES = 1000
+"""Lines beyond twice the examples, blank ones between them included, after which a file is not read on."""
 
 
 def read_lines(path: Path, context: TaskContext) -> tuple[Mapping[str, FileAnswer], tuple[str, ...]]:
@@ -23,7 +27,12 @@ def read_lines(path: Path, context: TaskContext) -> tuple[Mapping[str, FileAnswe
     Raises:
         DataError: There are not as many lines as examples, or a segmented line has other characters than its example.
     """
-    rows = list(open_text(path))
+    most = SPARE_LINES + 2 * len(context.example_ids)
+    rows = list(itertools.islice(open_text(path), most + 1))
+    if len(rows) > most:
+        raise DataError(
+            path, f"more than {most} lines for {len(context.example_ids)} examples of the split; expected one each"
+        )
     if context.kind == "cws" and len(rows) != len(context.example_ids):
         rows = [row for row in rows if row[1].strip()]
     _check_count(path, rows, len(context.example_ids))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import itertools
 import json
 import re
 import zlib
@@ -30,6 +31,8 @@ _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 _BINARY_MARKS = {b"PK\x03\x04": "a zip archive", b"PAR1": "a Parquet file", b"\x93NUMPY": "a NumPy file"}
 _PICKLE_PROTOCOLS = tuple(b"\x80" + bytes([protocol]) for protocol in range(2, 6))
 _HEAD_BYTES = 8192
+_HEAD_LINES = 10_000
+"""Lines among which the first that is not blank tells the format."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +57,8 @@ def read_predictions(path: Path, context: TaskContext) -> PredictionFile:
 
 
 def _find_reader(path: Path, context: TaskContext) -> Reader:
-    first = next((line for _, line in open_text(path) if line.strip()), "")
+    head = itertools.islice(open_text(path), _HEAD_LINES)
+    first = next((line for _, line in head if line.strip()), "")
     if context.kind == "qa":
         return _reader_of_answers(path, first, context)
     if _JSON_OBJECT.match(first):
