@@ -206,7 +206,7 @@ class Bleu(Metric[str, str]):
 
         if self.tokenizer not in _WORD_TOKENIZERS:
             return ()
-        if not is_unsegmented([*predictions, *(text for texts in references for text in texts)]):
+        if not is_unsegmented(predictions, references):
             return ()
         return (
             f"bleu: the texts are mostly Chinese or Japanese without spaces, and tokenizer {self.tokenizer!r} leaves whole"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -117,15 +117,14 @@ class Rouge(Metric[str, str]):
 
     def warnings(self, predictions: Sequence[str], references: Sequence[Sequence[str]]) -> tuple[str, ...]:
         """Say that the tokenizer drops most letters, and how many texts it drops entirely; empty when neither is so."""
-        from evalkit.metrics.letters import lost_letters
+        from evalkit.metrics.letters import both_sides, lost_letters
         from evalkit.metrics.rouge_tokens import has_token
 
-        def unread(texts: Sequence[str]) -> int:
+        def unread(texts: Iterable[str]) -> int:
             return sum(1 for text in texts if text.strip() and not has_token(text, self.tokenizer))
 
-        flat = [reference for group in references for reference in group]
-        share = lost_letters([*predictions, *flat], lambda letter: has_token(letter, self.tokenizer))
-        lost = unread(predictions), unread(flat)
+        share = lost_letters(both_sides(predictions, references), lambda letter: has_token(letter, self.tokenizer))
+        lost = unread(predictions), unread(chain.from_iterable(references))
         found = []
         if share > _MOST:
             found.append(
@@ -133,8 +132,9 @@ class Rouge(Metric[str, str]):
                 " values say little about these texts"
             )
         if any(lost):
+            count = sum(map(len, references))
             found.append(
-                f"{lost[0]} of {len(predictions)} predictions and {lost[1]} of {len(flat)} references have text but no"
+                f"{lost[0]} of {len(predictions)} predictions and {lost[1]} of {count} references have text but no"
                 f" token for the tokenizer {self.tokenizer!r}, and score 0"
             )
         return (f"rouge: {'; '.join(found)}; {self._advice()}",) if found else ()

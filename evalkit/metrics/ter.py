@@ -88,7 +88,7 @@ class Ter(Metric[str, str]):
 
         if self.normalized and self.asian_support:
             return ()
-        if not is_unsegmented([*predictions, *(text for texts in references for text in texts)]):
+        if not is_unsegmented(predictions, references):
             return ()
         return (
             "ter: the texts are mostly Chinese or Japanese without spaces, and whole clauses count as one word; set"
