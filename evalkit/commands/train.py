@@ -45,7 +45,7 @@ def command(
     from evalkit.stopping import stop_on_signals
     from evalkit.training.train import TrainOptions, train
 
-    with stop_on_signals() as stop:
+    with stop_on_signals(lambda line: click.echo(f"evalkit: {line}", err=True)) as stop:
         trained = train(
             wanted,
             TrainOptions(

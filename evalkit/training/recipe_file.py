@@ -153,7 +153,17 @@ def _section(kind: type[T], table: Mapping[str, Any], where: str) -> T:
     declared = field_types(cast(Any, kind))
     values = {key: _inner(declared[key], value, f"{where}.{key}" if where else key) for key, value in table.items()}
     check_types(f"[{where}] " if where else "", {k: v for k, v in values.items() if not is_dataclass(v)}, kind)
-    return kind(**{key: tuple(value) if isinstance(value, list) else value for key, value in values.items()})
+    return kind(**{key: _plain(declared[key], value) for key, value in values.items()})
+
+
+def _plain(declared: Any, value: object) -> object:  # noqa: ANN401 (a type)
+    """Give lists and whole numbers the types that fields declare for them."""
+    options = get_args(declared) or (declared,)
+    if float in options and int not in options and isinstance(value, int):
+        return float(value)
+    if isinstance(value, list):
+        return tuple(float(item) if float in options else item for item in value)
+    return value
 
 
 def _title(kind: type, key: str) -> str:
