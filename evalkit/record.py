@@ -127,6 +127,8 @@ class RunRecord:
             return RunRecord(**document)
         except InvalidInputError:
             raise
+        except RecursionError as error:
+            raise InvalidInputError("not a run record: run.json is nested too deeply; the folder was edited") from error
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise InvalidInputError(f"not a run record: {error}; expected the run.json of a run folder") from error
 

@@ -1,0 +1,5 @@
+"""A tiny checkpoint, for tests that spoil it."""
+
+from tests.cli.conftest import gpt
+
+__all__ = ["gpt"]
