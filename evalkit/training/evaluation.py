@@ -13,7 +13,7 @@ from torch import nn
 
 from evalkit import runner
 from evalkit.adapters.neural import adapter_around
-from evalkit.answered import Columns
+from evalkit.answered import summarize
 from evalkit.asking import Asker, Asking
 from evalkit.cache.keys import keys_for
 from evalkit.data.load import TaskData
@@ -154,9 +154,9 @@ class TaskEvaluator:
             answered = runner.answer(self.task, asker, self.data.examples, requests, _unseen)
         if stop.is_asked:
             raise StoppedError(STOPPED)
-        scored = Columns.of(answered)
-        measured, _ = runner.measure(spec, self.task, scored, _unseen)
-        rows = list(runner.metric_values(measured, len(scored), len(answered) - len(scored)))
+        columns = summarize(answered).columns
+        measured, _ = runner.measure(spec, self.task, columns, _unseen)
+        rows = list(runner.metric_values(measured, len(columns), len(answered)))
         values = {f"{row.metric}.{row.name}": row.value for row in rows if row.headline and row.value is not None}
         chosen = next(row for row in rows if self.metric in ("main", row.name, f"{row.metric}.{row.name}"))
         return Evaluation(
