@@ -43,6 +43,8 @@ def open_database(path: Path, notice: Callable[[str], None]) -> sqlite3.Connecti
         UnusableCacheError: The folder or the file cannot be written or is locked, or a newer evalkit wrote it.
     """
     try:
+        if path.is_dir():
+            raise UnusableCacheError(f"cache {str(path)!r} is a folder; name a file with --cache, or off")
         _make_folder(path.parent)
         with _alone(path):
             problem = find_damage(path)

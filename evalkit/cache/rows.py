@@ -6,6 +6,7 @@ How old a row is, is counted in writes, not in time: a clock that is set back ch
 from __future__ import annotations
 
 import hashlib
+import math
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -25,7 +26,6 @@ SCHEMA = (
 )
 
 _KEYS_AT_ONCE = 500
-_EVICTED_AT_ONCE = 1000
 _KEPT_SHARE = 0.9
 """How full the cache is after the oldest rows have gone."""
 
@@ -107,15 +107,15 @@ class Rows:
         gone = 0
         if self.size_bytes() <= limit_bytes:
             return gone
-        while self.size_bytes() > _KEPT_SHARE * limit_bytes:
-            with self._transaction():
-                count = self._connection.execute(
-                    "DELETE FROM responses WHERE key IN (SELECT key FROM responses ORDER BY used LIMIT ?)",
-                    (_EVICTED_AT_ONCE,),
-                ).rowcount
-            if not count:
+        while left := self.count():
+            share = 1 - _KEPT_SHARE * limit_bytes / self.size_bytes()
+            if share <= 0:
                 break
-            gone += count
+            with self._transaction():
+                gone += self._connection.execute(
+                    "DELETE FROM responses WHERE key IN (SELECT key FROM responses ORDER BY used LIMIT ?)",
+                    (math.ceil(share * left),),
+                ).rowcount
         self._give_back()
         return gone
 
@@ -163,8 +163,9 @@ class Rows:
         return self._turn + 1
 
     def _give_back(self) -> None:
-        """Let the file shrink; one page a row of the answer, so all of them have to be fetched."""
-        self._connection.execute("PRAGMA incremental_vacuum").fetchall()
+        """Let the file shrink."""
+        # A plain `execute` would take one step, and each step gives back one page.
+        self._connection.executescript("PRAGMA incremental_vacuum")
 
     def _number(self, query: str, *values: object) -> int:
         return int(self._connection.execute(query, values).fetchone()[0])
