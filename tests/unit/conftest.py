@@ -51,3 +51,14 @@ def nltk_wordnet(tmp_path_factory):
         warnings.simplefilter("ignore")
         yield WordNetCorpusReader(str(folder), None)
     nltk.data.path.remove(str(root))
+
+
+@pytest.fixture
+def tiny_memory(monkeypatch):
+    """As if a handful of examples were too many for memory: they go to disk, and everything is done in several blocks."""
+    monkeypatch.setattr("evalkit.spool.KEPT_IN_MEMORY", 3)
+    monkeypatch.setattr("evalkit.spool._BLOCK", 2)
+    monkeypatch.setattr("evalkit.data.seen.KEPT_IN_MEMORY", 3)
+    monkeypatch.setattr("evalkit.adapters.prediction_files.collected.KEPT_IN_MEMORY", 3)
+    monkeypatch.setattr("evalkit.tabulating.BLOCK", 4)
+    monkeypatch.setattr("evalkit.asking.TOGETHER", 5)
