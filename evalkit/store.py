@@ -6,13 +6,15 @@ atomic, so run.json is written last: a folder without it is no run.
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
+import re
 import secrets
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,6 +26,8 @@ from evalkit.record import RunRecord
 RECORD = "run.json"
 SAMPLES = "samples.jsonl"
 _LOCAL = ("file://", "local://")
+_ASIDE = re.compile(r"\.\d{8}T\d{6}\.\d+Z-.+")
+"""Names of folders that are being written: a dot and the id of the run."""
 _ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
@@ -62,8 +66,9 @@ class RunStore:
         root = Path(self.root)
         try:
             root.mkdir(parents=True, exist_ok=True)
-            with tempfile.NamedTemporaryFile(dir=root, prefix=".probe-"):
+            with tempfile.TemporaryFile(dir=root):
                 pass
+            remove_abandoned(root)
         except OSError as error:
             raise InvalidInputError(
                 f"cannot write runs into {self.root!r}: {error.strerror or error}; choose another folder with --out"
@@ -129,20 +134,11 @@ class RunStore:
     def _keep_local(self, record: RunRecord, samples: Iterable[Mapping[str, Any]]) -> str:
         root = Path(self.root)
         root.mkdir(parents=True, exist_ok=True)
-        aside = Path(tempfile.mkdtemp(dir=root, prefix=f".{record.id}-"))
-        try:
-            with (aside / SAMPLES).open("wb") as file:
-                file.writelines(map(sample_line, samples))
-                file.flush()
-                os.fsync(file.fileno())
-            (aside / RECORD).write_bytes(_utf8(record.to_json()))
+        with _aside(root, record.id) as aside:
+            _write(aside / SAMPLES, map(sample_line, samples))
+            _write(aside / RECORD, [_utf8(record.to_json())])
             aside.chmod(0o777 & ~_umask())
-            final = root / record.id
-            aside.rename(final)
-        except BaseException:
-            shutil.rmtree(aside, ignore_errors=True)
-            raise
-        return str(final)
+        return str(root / record.id)
 
     def _keep_remote(self, record: RunRecord, samples: Iterable[Mapping[str, Any]]) -> str:
         import fsspec
@@ -165,6 +161,49 @@ class RunStore:
                 system.rmdir(folder)
             raise
         return f"{self.root.rstrip('/')}/{record.id}"
+
+
+@contextmanager
+def _aside(root: Path, run_id: str) -> Iterator[Path]:
+    """A folder to write a run into, locked as long as this process lives; it gets the run's name when all is written."""
+    while True:
+        aside = Path(tempfile.mkdtemp(dir=root, prefix=f".{run_id}-"))
+        descriptor = os.open(aside, os.O_RDONLY)
+        with suppress(OSError):  # A file system without locks: nobody will think that the folder is abandoned.
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        if aside.exists():
+            break
+        os.close(descriptor)  # Taken for an abandoned one before it was locked.
+    try:
+        yield aside
+        os.fsync(descriptor)
+        aside.rename(root / run_id)
+    except BaseException:
+        shutil.rmtree(aside, ignore_errors=True)
+        raise
+    finally:
+        os.close(descriptor)
+
+
+def remove_abandoned(root: Path) -> None:
+    """Remove folders that processes were writing when they were killed; what nobody holds a lock on has nobody to finish it."""
+    for path in root.glob(".*"):
+        if not _ASIDE.fullmatch(path.name) or path.is_symlink() or not path.is_dir():
+            continue
+        with suppress(OSError):
+            descriptor = os.open(path, os.O_RDONLY)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(path, ignore_errors=True)
+            finally:
+                os.close(descriptor)
+
+
+def _write(path: Path, lines: Iterable[bytes]) -> None:
+    with path.open("wb") as file:
+        file.writelines(lines)
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def sample_line(sample: Mapping[str, Any]) -> bytes:

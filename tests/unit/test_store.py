@@ -1,12 +1,14 @@
 """Stores: what cannot be written is found before any model work, and what failed leaves nothing behind."""
 
 import os
+import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
+from evalkit import store as store_module
 from evalkit.errors import DataError, InvalidInputError, MissingResourceError
 from evalkit.store import RunStore, read_record
 
@@ -87,7 +89,7 @@ def test_a_run_that_fails_half_way_leaves_nothing_on_another_file_system(monkeyp
 
 @pytest.mark.parametrize(
     ("content", "expected"),
-    [("[" * 100_000, "not a run record: it is nested too deeply"), ("{}", "not a run record: 'schema_version'")],
+    [("[" * 100_000, "not a run record: run.json is nested too deeply"), ("{}", "not a run record: 'schema_version'")],
 )
 def test_a_record_that_cannot_be_read_is_named(tmp_path, content, expected):
     (tmp_path / "run.json").write_text(content)
@@ -101,3 +103,103 @@ def test_a_pipe_or_nothing_at_all_is_no_record(tmp_path: Path):
     for folder in (tmp_path, tmp_path / "gone", "x" * 5000):
         with pytest.raises(InvalidInputError, match=r"no readable run\.json in it"):
             read_record(folder)
+
+
+TIMED = Record(id="20260101T000000.000000Z-toy-copy-4d5e6f")
+
+
+def keep_and_die(store: Path, point: str) -> None:
+    """Keep a run in another process, which is killed when it gets to a point."""
+    program = f"""
+import os, signal
+from pathlib import Path
+from evalkit import store
+class Record:
+    id = {TIMED.id!r}
+    def to_json(self):
+        return "{{}}"
+def die(*_, **__):
+    os.kill(os.getpid(), signal.SIGKILL)
+def samples():
+    yield {{"id": "1"}}
+    if {point!r} == "samples":
+        die()
+if {point!r} == "record":
+    Record.to_json = die
+if {point!r} == "rename":
+    Path.rename = die
+store.RunStore({str(store)!r}).keep(Record(), samples())
+"""
+    done = subprocess.run([sys.executable, "-c", program], check=False)
+    assert done.returncode == -9
+
+
+@pytest.mark.parametrize("point", ["samples", "record", "rename"])
+def test_what_a_killed_process_was_writing_is_no_run_and_goes_when_the_next_one_begins(tmp_path, point):
+    keep_and_die(tmp_path, point)
+    (left,) = tmp_path.iterdir()
+    assert left.name.startswith(f".{TIMED.id}-")
+    RunStore(str(tmp_path)).check_writable()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_another_process_is_writing_now_is_left_alone(tmp_path):
+    store = RunStore(str(tmp_path))
+
+    def samples():
+        yield {"id": "1"}
+        store.check_writable()
+        yield {"id": "2"}
+
+    folder = Path(store.keep(TIMED, samples()))
+    assert (folder / "samples.jsonl").read_text() == '{"id":"1"}\n{"id":"2"}\n'
+    assert [path.name for path in tmp_path.iterdir()] == [TIMED.id]
+
+
+def test_a_folder_that_is_taken_for_abandoned_before_it_is_locked_is_made_again(tmp_path, monkeypatch):
+    made, real = [], store_module.tempfile.mkdtemp
+
+    def mkdtemp(**named):
+        made.append(real(**named))
+        if len(made) == 1:
+            os.rmdir(made[0])
+            os.mkdir(made[0])
+            monkeypatch.setattr(store_module.fcntl, "flock", lambda *_: os.rmdir(made[0]) if len(made) == 1 else None)
+        return made[-1]
+
+    monkeypatch.setattr(store_module.tempfile, "mkdtemp", mkdtemp)
+    assert Path(RunStore(str(tmp_path)).keep(TIMED, [])).is_dir()
+    assert len(made) == 2
+
+
+def test_other_hidden_folders_and_links_are_not_ours_to_remove(tmp_path):
+    (tmp_path / ".git").mkdir()
+    (tmp_path / f".{TIMED.id}-link").symlink_to(tmp_path)
+    (tmp_path / f".{TIMED.id}-file").write_text("")
+    RunStore(str(tmp_path)).check_writable()
+    assert len(list(tmp_path.iterdir())) == 3
+
+
+class FullDisk:
+    """A disk with room for so many writes."""
+
+    def __init__(self, monkeypatch, room: int) -> None:
+        self.room, real = room, store_module.os.fsync
+
+        def fsync(descriptor):
+            self.room -= 1
+            if self.room < 0:
+                raise OSError(28, os.strerror(28))
+            return real(descriptor)
+
+        monkeypatch.setattr(store_module.os, "fsync", fsync)
+
+
+@pytest.mark.parametrize("room", [0, 1, 2])
+def test_a_disk_that_is_full_at_any_write_leaves_nothing_behind(tmp_path, monkeypatch, room):
+    FullDisk(monkeypatch, room)
+    with pytest.raises(InvalidInputError, match=r"could not be kept in .*: No space left on device; free some space"):
+        RunStore(str(tmp_path)).keep(TIMED, [{"id": "1"}])
+    monkeypatch.undo()
+    assert list(tmp_path.iterdir()) == []
+    assert Path(RunStore(str(tmp_path)).keep(TIMED, [{"id": "1"}])).is_dir()
