@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -65,6 +66,10 @@ def open_inputs(recipe: Recipe, data_dir: str | None, init: str | None, device: 
 
 def _task(name: str | None, data_dir: str | None) -> tuple[TaskSpec | None, str | None]:
     if name is None:
+        if data_dir is not None and not Path(data_dir).is_dir():
+            raise InvalidInputError(
+                f"--data-dir {data_dir!r} is not a folder; expected the one that holds the text files"
+            )
         return None, data_dir
     task = resolve_task(name)
     return task, resolve_data_dir(name, task, data_dir)

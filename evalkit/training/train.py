@@ -16,7 +16,7 @@ from evalkit.data.load import TaskData
 from evalkit.stopping import Stop
 from evalkit.tokenization import Tokenizer, load_tokenizer, save_tokenizer
 from evalkit.training.batches import Batches
-from evalkit.training.building import Head, new_model, started_model
+from evalkit.training.building import new_model, started_model
 from evalkit.training.curve import draw_curve
 from evalkit.training.evaluation import Evaluation, Evaluator, LossEvaluator, TaskEvaluator, best_of
 from evalkit.training.folder import TrainingFolder
@@ -92,40 +92,40 @@ def train(recipe: Recipe, options: TrainOptions) -> Trained | None:
         recipe = replace(recipe, data=replace(recipe.data, task=options.task, texts=()))
     folder = TrainingFolder(options.out)
     with joined_processes(find_device(options.device)) as (processes, device):
-        parts = _Parts(recipe, options, folder, processes, device)
+        if processes.is_first:
+            folder.check_free()
+        inputs = open_inputs(recipe, options.data_dir, options.init, device)
+        parts = _Parts(recipe, options, folder, processes, inputs)
         if not processes.is_first:
-            parts.train()
+            parts.train(device)
             return None
-        folder.check_free()
         with folder.locked():
-            return parts.train()
+            return parts.train(device)
 
 
 class _Parts:
     """The parts of one training, each made by a method of its own."""
 
     def __init__(
-        self, recipe: Recipe, options: TrainOptions, folder: TrainingFolder, processes: Processes, device: torch.device
+        self, recipe: Recipe, options: TrainOptions, folder: TrainingFolder, processes: Processes, inputs: Inputs
     ) -> None:
         self._recipe, self._options, self._folder = recipe, options, folder
-        self._processes, self._device = processes, device
-        is_shown = processes.is_first and not options.is_quiet
-        self._line = ProgressLine(recipe.name, is_shown=is_shown)
+        self._processes, self._inputs = processes, inputs
+        self._head = head_for(recipe, inputs.data)
+        self._line = ProgressLine(recipe.name, is_shown=processes.is_first and not options.is_quiet)
 
-    def train(self) -> Trained:
+    def train(self, device: torch.device) -> Trained:
         """Go from the recipe to the checkpoint."""
         recipe, folder = self._recipe, self._folder
-        inputs = open_inputs(recipe, self._options.data_dir, self._options.init, self._device)
-        head = head_for(recipe, inputs.data)
         if self._processes.is_first:
-            folder.claim(identity(recipe, inputs))
+            folder.claim(identity(recipe, self._inputs))
         self._processes.wait()
         if (result := folder.result()) is not None:
             self._line.say(f"{folder.root} is trained already; to train anew, remove it or choose another --out")
             return Trained(**result)
-        tokenizer = self._tokenizer(inputs)
-        model = self._model(inputs, head, tokenizer)
-        objective = build_objective(recipe, tokenizer, model, inputs.data, head, is_training=True)
+        tokenizer = self._tokenizer()
+        model = self._model(tokenizer, device)
+        objective = build_objective(recipe, tokenizer, model, self._inputs.data, self._head, is_training=True)
         batches = Batches(objective.lengths, recipe.batch, recipe.seed)
         stepper = Stepper(model, objective, recipe, self._processes)
         progress = self._restored(stepper, batches)
@@ -134,11 +134,11 @@ class _Parts:
             steps=planned_steps(recipe, batches),
             stepper=stepper,
             batches=batches,
-            evaluator=self._evaluator(inputs, head, tokenizer, stepper),
+            evaluator=self._evaluator(tokenizer, stepper),
             folder=folder,
             processes=self._processes,
-            whole_model=lambda: self._whole(stepper, head),
-            save=lambda whole, at: self._save(whole, head, tokenizer, inputs, at),
+            whole_model=lambda: self._whole(stepper),
+            save=lambda whole, at: self._save(whole, tokenizer, at),
             progress=progress,
             line=self._line,
             stop=self._options.stop,
@@ -153,27 +153,27 @@ class _Parts:
         self._processes.wait()
         return trained
 
-    def _tokenizer(self, inputs: Inputs) -> Tokenizer:
+    def _tokenizer(self) -> Tokenizer:
         """The checkpoint's, that of the recipe's folder, or one trained on the data: once, and kept for the next start."""
         section = self._recipe.tokenizer
-        if inputs.start is not None:
-            return inputs.start.tokenizer
+        if self._inputs.start is not None:
+            return self._inputs.start.tokenizer
         assert section is not None
         if section.folder is not None:
             return load_tokenizer(Path(section.folder))
         kept = self._folder.tokenizer
         if self._processes.is_first and not kept.is_dir():
-            trained = train_tokenizer(self._recipe, inputs.data)
+            trained = train_tokenizer(self._recipe, self._inputs.data)
             with self._folder.written_aside(kept) as aside:
                 save_tokenizer(aside, trained)
         self._processes.wait()
         return load_tokenizer(kept)
 
-    def _model(self, inputs: Inputs, head: Head, tokenizer: Tokenizer) -> nn.Module:
-        recipe = self._recipe
-        if inputs.start is not None:
-            return started_model(inputs.start, recipe.model, head, recipe.seed)
-        return new_model(recipe.model, tokenizer.largest_id + 1, head, recipe.seed, self._device)
+    def _model(self, tokenizer: Tokenizer, device: torch.device) -> nn.Module:
+        recipe, start = self._recipe, self._inputs.start
+        if start is not None:
+            return started_model(start, recipe.model, self._head, recipe.seed)
+        return new_model(recipe.model, tokenizer.largest_id + 1, self._head, recipe.seed, device)
 
     def _restored(self, stepper: Stepper, batches: Batches) -> Progress:
         """Go on from the newest state, or begin: choose the precision."""
@@ -190,12 +190,12 @@ class _Parts:
             self._line.say(said)
         return Progress(is_bf16=stepper.is_bf16)
 
-    def _evaluator(self, inputs: Inputs, head: Head, tokenizer: Tokenizer, stepper: Stepper) -> Evaluator | None:
-        section, heldout = self._recipe.evaluate, inputs.heldout
+    def _evaluator(self, tokenizer: Tokenizer, stepper: Stepper) -> Evaluator | None:
+        section, heldout = self._recipe.evaluate, self._inputs.heldout
         if section is None or heldout is None:
             return None
         if section.metric == "loss":
-            objective = build_objective(self._recipe, tokenizer, stepper.model, heldout, head, is_training=False)
+            objective = build_objective(self._recipe, tokenizer, stepper.model, heldout, self._head, is_training=False)
             return LossEvaluator(objective=objective, batch=self._recipe.batch, is_bf16=stepper.is_bf16)
         assert heldout.task is not None
         data = TaskData(
@@ -206,26 +206,26 @@ class _Parts:
             data=data,
             metric=section.metric,
             tokenizer=tokenizer,
-            labels=head.labels,
-            tag_decoding=card_details(self._recipe, inputs.data).get("tag_decoding", "auto"),
-            data_dir=inputs.data_dir,
+            labels=self._head.labels,
+            tag_decoding=card_details(self._recipe, self._inputs.data).get("tag_decoding", "auto"),
+            data_dir=self._inputs.data_dir,
         )
 
-    def _whole(self, stepper: Stepper, head: Head) -> nn.Module:
+    def _whole(self, stepper: Stepper) -> nn.Module:
         """The model as it can be measured and saved: not sharded."""
         if self._processes.count == 1 or self._recipe.parallel == "ddp":
             return stepper.model
         weights = stepper.model_state()
-        plain = build_empty(describe(stepper.model, head.labels))
+        plain = build_empty(describe(stepper.model, self._head.labels))
         plain.load_state_dict(weights, assign=True)
         return plain
 
-    def _save(self, model: nn.Module, head: Head, tokenizer: Tokenizer, inputs: Inputs, at: Progress) -> None:
+    def _save(self, model: nn.Module, tokenizer: Tokenizer, at: Progress) -> None:
         recipe = self._recipe
         best = best_of([Evaluation(**entry) for entry in at.evaluations])
         card = Card(
             recipe=recipe.name,
-            data=f"{inputs.data.source} ({inputs.data.digest})",
+            data=f"{self._inputs.data.source} ({self._inputs.data.digest})",
             steps=at.step,
             tokens_seen=at.tokens_seen,
             details={
@@ -237,7 +237,7 @@ class _Parts:
                 "start": self._options.init,
                 "loss_nats": at.recent_loss_nats,
                 "evaluation": None if best is None else asdict(best),
-                **card_details(recipe, inputs.data),
+                **card_details(recipe, self._inputs.data),
             },
         )
         save_checkpoint(
@@ -245,7 +245,7 @@ class _Parts:
             model,
             tokenizer,
             card,
-            labels=head.labels,
+            labels=self._head.labels,
             layout="huggingface" if recipe.keep.layout == "huggingface" else "evalkit",
             replace_existing=True,
         )

@@ -59,6 +59,12 @@ def lines(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
+def tiny_recipe() -> str:
+    """The text of the tiny recipe."""
+    return TINY
+
+
+@pytest.fixture
 def recipe() -> Callable[..., Recipe]:
     """Make the tiny recipe with other values: ``recipe("steps=3")``."""
     return lambda *overrides: read_recipe(TINY, "tiny", "tiny.toml", overrides)
