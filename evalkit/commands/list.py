@@ -101,7 +101,7 @@ def list_recipes() -> list[dict[str, str]]:
             "name": recipe.name,
             "family": recipe.model.family,
             "objective": recipe.objective.kind,
-            "data": recipe.data.task or ("text files" if recipe.data.texts else "--task"),
+            "data": recipe.data.task or ("--task" if recipe.objective.kind == "finetune" else "text files"),
             "hardware": recipe.hardware,
             "summary": recipe.summary,
         }

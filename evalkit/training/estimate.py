@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -19,6 +20,7 @@ from evalkit.training.batches import Batches
 from evalkit.training.building import Head, model_config
 from evalkit.training.inputs import open_inputs
 from evalkit.training.objectives import build_objective, head_for, train_tokenizer
+from evalkit.training.objectives.corruption import corrupted_lengths, text_length
 from evalkit.training.recipe import Recipe
 from evalkit.training.recipe_objectives import FinetuneOptions, MaskedLmOptions, SpanCorruptionOptions
 from evalkit.training.sources import Document, TrainingData
@@ -120,7 +122,20 @@ def _plan(recipe: Recipe, data_dir: str | None) -> _Plan:
     except (MissingResourceError, InvalidInputError) as error:
         head = Head(name="trunk") if recipe.model.family == "bert" else Head()
         config = model_config(recipe.model, section.vocab_size)
-        return replace(known, config=config, head=head, note=f"counted without the data: {error}")
+        note = f"counted as if every example were as long as can be, for the data is not at hand: {error}"
+        if known.tokens is None and recipe.steps is not None and recipe.batch.examples is not None:
+            known = replace(known, tokens=float(recipe.steps * recipe.batch.examples * _longest(recipe, config)))
+        return replace(known, config=config, head=head, note=note)
+
+
+def _longest(recipe: Recipe, config: ModelConfig) -> int:
+    """Tokens of the longest example that a recipe allows, those of a T5's target with it."""
+    options = recipe.objective
+    longest = min(options.max_length or config.max_length, config.max_length)
+    if isinstance(options, SpanCorruptionOptions):
+        rates = (options.noise_rate, options.mean_span)
+        return sum(corrupted_lengths(text_length(longest, *rates), *rates))
+    return 2 * longest if recipe.model.family == "t5" else longest
 
 
 def _counted(recipe: Recipe, data: TrainingData) -> _Plan:
@@ -177,8 +192,7 @@ def flops_per_token(recipe: Recipe, config: ModelConfig, length: int | None) -> 
         length: Tokens of a typical example, those of a T5's target among them; None for the longest.
     """
     options, family = recipe.objective, recipe.model.family
-    longest = min(options.max_length or config.max_length, config.max_length)
-    tokens = max(2, min(length or longest, longest if family != "t5" else 2 * longest))
+    tokens = max(2, min(length or sys.maxsize, _longest(recipe, config)))
     shape = asdict(config)
     if family == "t5":
         share = 0.2 if isinstance(options, SpanCorruptionOptions) else 0.5

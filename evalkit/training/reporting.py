@@ -124,13 +124,15 @@ class ProgressLine:
 def shown_time(seconds: float) -> str:
     """Write a time as people read it.
 
-    >>> shown_time(5.2), shown_time(75), shown_time(7384)
-    ('5s', '1m15s', '2h03m')
+    >>> shown_time(5.2), shown_time(75), shown_time(7384), shown_time(5e6)
+    ('5s', '1m15s', '2h03m', '58 days')
     """
     whole = max(0, round(seconds))
     if whole < 60:
         return f"{whole}s"
-    return f"{whole // 60}m{whole % 60:02d}s" if whole < 3600 else f"{whole // 3600}h{whole % 3600 // 60:02d}m"
+    if whole < 3600:
+        return f"{whole // 60}m{whole % 60:02d}s"
+    return f"{whole // 3600}h{whole % 3600 // 60:02d}m" if whole < 100 * 3600 else f"{whole // 86400:,} days"
 
 
 def shown_count(count: float) -> str:
@@ -139,7 +141,7 @@ def shown_count(count: float) -> str:
     >>> shown_count(950), shown_count(12_345), shown_count(124_439_808)
     ('950', '12.3k', '124.4M')
     """
-    for limit, letter in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
+    for limit, letter in ((1e18, "E"), (1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
         if count >= limit:
             return f"{count / limit:.1f}{letter}"
     return f"{count:.0f}"
