@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -21,6 +21,7 @@ from evalkit.comparison.draws import FloatArray, bootstrap_sums
 from evalkit.comparison.loaded import LoadedRun
 from evalkit.comparison.pairing import Sides
 from evalkit.comparison.significance import SLACK, Measure, Paired, Spread, holm, randomize, runs_error
+from evalkit.metrics.base import weights
 from evalkit.metrics.configure import configure
 from evalkit.report.model import Pair, Settings
 from evalkit.stats import sum_clusters
@@ -138,13 +139,27 @@ def _drawn_scores(tables: Sequence[FloatArray], measure: Measure, settings: Sett
     if len(tables[0]) < 2:
         yield from [None] * len(tables)
         return
-    width = tables[0].shape[1]
+    lean, score = _lean(tables, measure)
+    width = lean[0].shape[1]
     size = max(1, BLOCK_COLUMNS // width)
-    for start in range(0, len(tables), size):
-        block = np.concatenate(tables[start : start + size], axis=1)
+    for start in range(0, len(lean), size):
+        block = np.concatenate(lean[start : start + size], axis=1)
         sums = bootstrap_sums(block, settings.resamples, settings.seed)
         for part in np.split(sums, sums.shape[1] // width, axis=1):
-            yield measure.score(part)
+            yield score(part)
+
+
+def _lean(
+    tables: Sequence[FloatArray], measure: Measure
+) -> tuple[Sequence[FloatArray], Callable[[FloatArray], FloatArray]]:
+    """What has to be resampled, and its score: of a ratio of sums the two sums, however many columns they come from."""
+    ratio = measure.metric.ratios(measure.columns).get(measure.value)
+    if ratio is None:
+        return tables, measure.score
+    parts = np.stack([weights(ratio.numerator, measure.columns), weights(ratio.denominator, measure.columns)], axis=1)
+    sums = ("numerator", "denominator")
+    lean = replace(ratio, numerator={sums[0]: 1.0}, denominator={sums[1]: 1.0})
+    return [table @ parts for table in tables], lambda drawn: lean.value(drawn, sums)
 
 
 def _pair(first: _Entry, second: _Entry, measure: Measure, n: int, settings: Settings) -> tuple[Pair, str]:

@@ -12,6 +12,9 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any, TypeAlias
 
+import numpy as np
+import numpy.typing as npt
+
 from evalkit.metrics import chunking
 
 CORRECT, TYPE, BOUNDARY, BOTH, MISSED, SPURIOUS = (
@@ -85,18 +88,21 @@ def tally(golds: Sequence[Sequence[str]], predictions: Sequence[Sequence[str]]) 
         return counts
     pair = chunking.encode(golds, predictions)
     parsed = chunking.parse_all(pair.tags, chunking.ALPHABET, chunking.parse_default(suffix=False))
-    gold, predicted = (_spans(chunking.default_chunks(codes, parsed)) for codes in (pair.gold, pair.pred))
-    right = set(gold) & set(predicted)
-    counts.update((parsed.names[span[2]], CORRECT) for span in right)
-    left = [span for span in gold if span not in right]
-    made = [span for span in predicted if span not in right]
+    gold, predicted = (chunking.default_chunks(codes, parsed) for codes in (pair.gold, pair.pred))
+    keys = [(one.ends * (len(pair.gold) + 1) + one.starts) * len(parsed.names) + one.types for one in (gold, predicted)]
+    right = np.isin(keys[0], keys[1])
+    for code, count in enumerate(np.bincount(gold.types[right], minlength=len(parsed.names)).tolist()):
+        if count:
+            counts[parsed.names[code], CORRECT] = count
+    left, made = _spans(gold, ~right), _spans(predicted, ~np.isin(keys[1], keys[0]))
     for span, outcome in _outcomes(left, made):
         counts[parsed.names[span[2]], outcome] += 1
     return counts
 
 
-def _spans(chunks: chunking.Chunks) -> list[Span]:
-    return list(zip(chunks.starts.tolist(), chunks.ends.tolist(), chunks.types.tolist(), strict=True))
+def _spans(chunks: chunking.Chunks, chosen: npt.NDArray[np.bool_]) -> list[Span]:
+    parts = (part[chosen].tolist() for part in (chunks.starts, chunks.ends, chunks.types))
+    return list(zip(*parts, strict=True))
 
 
 def _outcomes(gold: Sequence[Span], predicted: Sequence[Span]) -> Iterator[tuple[Span, str]]:

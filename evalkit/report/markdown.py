@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from typing import TypeGuard
 
 from evalkit.report.columns import value_name
 from evalkit.report.display import shown, shown_interval, shown_p
@@ -18,6 +19,7 @@ from evalkit.report.model import (
     Pair,
     Pairwise,
     Report,
+    Scaling,
     Scored,
     Slices,
     TaskPage,
@@ -68,6 +70,8 @@ def _lines(report: Report) -> Iterator[str]:
     yield from _notes(report.notes, "Notes on the whole report")
     for curve in report.curves:
         yield from _curve(report, curve)
+    for scaling in report.scaling:
+        yield from _scaling(scaling)
     for page in report.tasks:
         yield from _page(report, page)
     yield from _runs(report)
@@ -150,6 +154,25 @@ def _curve(report: Report, curve: Curve) -> Iterator[str]:
         for point in curve.points
     ]
     yield from _table(["steps", "tokens seen", "value", "interval"], rows, left=0)
+
+
+def _scaling(scaling: Scaling) -> Iterator[str]:
+    yield f"## Scaling law {text(scaling.title)}"
+    yield ""
+    rows = []
+    for name, parameter in scaling.parameters.items():
+        known = parameter if isinstance(parameter, Mapping) else {"value": parameter}
+        numbers = [known.get(part) for part in ("value", "low", "high")]
+        rows.append([text(name), *("" if n is None else text(f"{n:.4g}" if is_number(n) else str(n)) for n in numbers)])
+    yield from _table(["parameter", "value", "low", "high"], rows)
+    yield f"{len(scaling.points)} points; from {text(scaling.file)}."
+    yield ""
+    yield from _notes(scaling.notes, "Notes")
+
+
+def is_number(value: object) -> TypeGuard[float]:
+    """Whether a value of a document is a number, true and false aside."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _page(report: Report, page: TaskPage) -> Iterator[str]:

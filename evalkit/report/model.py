@@ -240,6 +240,8 @@ class ScalingLine:
     low: tuple[float, ...] = ()
     """Lower edge of the band; empty where there is none."""
     high: tuple[float, ...] = ()
+    observed: tuple[float, ...] = ()
+    """Lowest and highest x that was measured; beyond, the line is an extrapolation. Empty where it is not known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,8 +20,8 @@ def read_scaling(path: str) -> Scaling:
 
     Args:
         path: A JSON file with the keys ``law``, ``parameters`` and ``figure``; a figure has ``x_title``, ``y_title``,
-            ``points`` (``x``, ``y``, and ``name`` where there is one) and ``lines`` (``name``, lists ``x`` and ``y``, and
-            lists ``low`` and ``high`` where there is a band).
+            ``points`` (``x``, ``y``, and ``name`` where there is one) and ``lines`` (``name``, lists ``x`` and ``y``, lists
+            ``low`` and ``high`` where there is a band, and ``observed``, the range of x that was measured).
 
     Raises:
         DataError: The file is none.
@@ -30,12 +30,12 @@ def read_scaling(path: str) -> Scaling:
     figure = document.get("figure")
     if not isinstance(figure, Mapping):
         raise DataError(path, "no fit with a figure; expected the JSON that evalkit scaling fit --json writes")
-    law = document.get("law")
     try:
+        law = _object(document.get("law", {}))
         return Scaling(
-            title=_text(document.get("title") or figure.get("title") or law or Path(path).stem),
+            title=_text(figure.get("title") or law.get("name") or Path(path).stem),
             file=Path(path).name,
-            form=_text(law.get("name") if isinstance(law, Mapping) else law or ""),
+            form=_text(law.get("name") or ""),
             x_title=_text(figure.get("x_title", "x")),
             y_title=_text(figure.get("y_title", "loss")),
             parameters=_object(document.get("parameters", {})),
@@ -55,10 +55,13 @@ def _points(figure: Mapping[str, Any]) -> Iterator[ScalingPoint]:
 
 def _lines(figure: Mapping[str, Any]) -> Iterator[ScalingLine]:
     for line in _list(figure.get("lines", [])):
-        parts = {part: tuple(map(_number, _list(line.get(part) or []))) for part in ("x", "y", "low", "high")}
+        names = ("x", "y", "low", "high", "observed")
+        parts = {part: tuple(map(_number, _list(line.get(part) or []))) for part in names}
         n = len(parts["x"])
         if len(parts["y"]) != n or any(len(parts[part]) not in (0, n) for part in ("low", "high")):
             raise ValueError("a line's lists have different lengths")
+        if len(parts["observed"]) not in (0, 2):
+            raise ValueError("a line's observed range is no pair")
         yield ScalingLine(name=_text(line.get("name") or ""), **parts)
 
 

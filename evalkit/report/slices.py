@@ -129,12 +129,12 @@ def _named(source: Sliced, by: str, names: Mapping[str, str], counts: str) -> It
             )
     if groups:
         example = next(v for own in source.shown for v in own if v.name == next(iter(names.values())))
-        value = example.name.partition("[")[0] if "[" in example.name else example.name
+        shared = {"answerability": source.place.value, "vocabulary": "recall"}
         yield Slices(
             by=by,
             unit="",
             counts=counts or ("entities" if by == "entity type" else "examples"),
-            value=value if by != "answerability" else source.place.value,
+            value=shared.get(by, example.name.partition("[")[0]),
             column=source.place.key,
             display=display_for(source.place.page.runs, example),
             groups=tuple(groups),
