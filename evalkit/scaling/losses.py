@@ -68,29 +68,26 @@ class Loss:
 
     def rho(self, residuals: FloatArray) -> FloatArray:
         """Give the loss of each residual, any shape."""
-        if self.is_squared:
-            squares: FloatArray = 0.5 * residuals * residuals
-            return squares
-        size = np.abs(residuals)
-        if self.is_absolute:
-            return size
-        # Equal to r^2/2 within delta and delta (|r| - delta/2) beyond, without a branch.
-        inner = np.minimum(size, self.delta)
-        huber: FloatArray = inner * (size - 0.5 * inner)
-        return huber
+        return np.abs(residuals) if self.is_absolute else huber(residuals, self.width())
 
     def psi(self, residuals: FloatArray) -> FloatArray:
         """Give the derivative of rho, any shape."""
-        if self.is_squared:
-            return residuals
-        if self.is_absolute:
-            return np.sign(residuals)
-        clipped: FloatArray = np.clip(residuals, -self.delta, self.delta)
+        width = 1.0 if self.is_absolute else self.width()
+        clipped: FloatArray = np.clip(np.sign(residuals) if self.is_absolute else residuals, -width, width)
         return clipped
 
     def quadratic_share(self, residuals: FloatArray) -> float:
         """Give the share of residuals in the quadratic zone."""
         return float(np.mean(np.abs(residuals) <= self.width()))
+
+
+def huber(residuals: FloatArray, width: float | FloatArray) -> FloatArray:
+    """Give Huber's loss: r^2/2 within the width and width (|r| - width/2) beyond; an infinite width gives squares."""
+    size = np.abs(residuals)
+    # One expression for both branches.
+    inner = np.minimum(size, width)
+    losses: FloatArray = inner * (size - 0.5 * inner)
+    return losses
 
 
 def residuals_of(loss: Loss, observed: FloatArray, log_predicted: FloatArray) -> FloatArray:

@@ -1,0 +1,1 @@
+"""The solver of scaling laws: starts by variable projection, damped Newton in batches, certification."""
