@@ -141,8 +141,13 @@ class Job:
         said = process.stderr.read().decode()
         assert process.wait() == 0, said
 
-    def run_killed_after(self, delay_s: float) -> bool:
-        """Kill it after a while; says whether it had ended by itself."""
+    @property
+    def is_done(self) -> bool:
+        """Whether its run is kept; it may be killed between that and its last breath."""
+        return any((self.folder / "runs").glob("2*"))
+
+    def run_killed_after(self, delay_s: float) -> None:
+        """Kill it after a while, unless it has ended by itself."""
         process = self.start()
         assert process.stderr is not None
         try:
@@ -150,13 +155,10 @@ class Job:
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
-            self.kills += 1
-            return False
-        finally:
-            said = process.stderr.read().decode()
-            process.stderr.close()
+            self.kills, code = self.kills + 1, 0
+        said = process.stderr.read().decode()
+        process.stderr.close()
         assert code == 0, said
-        return True
 
     def samples(self) -> bytes:
         """The samples of the one run that is there."""
@@ -195,9 +197,9 @@ def crash(arguments: list[str], kills: int, source: random.Random, model: SlowMo
         with tempfile.TemporaryDirectory() as temporary:
             job = Job(Path(temporary), arguments)
             longest = first_s + min(whole_s - first_s, 3.0 * first_s)
-            while tally.kills + job.kills < kills and not job.run_killed_after(source.uniform(0, longest)):
-                pass
-            if not (Path(temporary) / "runs").is_dir() or not any((Path(temporary) / "runs").glob("2*")):
+            while tally.kills + job.kills < kills and not job.is_done:
+                job.run_killed_after(source.uniform(0, longest))
+            if not job.is_done:
                 job.run()
             assert job.samples() == expected, "samples differ from those of an undisturbed run"
         tally.jobs, tally.attempts, tally.kills = tally.jobs + 1, tally.attempts + job.attempts, tally.kills + job.kills

@@ -189,6 +189,14 @@ class Leader:
         if not left and not self._lost:
             self._wires.close()
 
+    @property
+    def lost(self) -> list[LostRankError]:
+        """What there is to say of each rank that is gone."""
+        return [
+            LostRankError(f"rank {rank} of {self.size} is gone: its connection closed; run the same command again")
+            for rank in sorted(self._lost)
+        ]
+
     def _answer_here(self, unit: Unit) -> Answers:
         assert self._adapter is not None
         started = time.monotonic()
@@ -240,13 +248,14 @@ class Leader:
 
     def _lose(self, rank: int) -> NoReturn:
         self._lost.add(rank)
-        raise LostRankError(f"rank {rank} of {self.size} is gone: its connection closed; run the same command again")
+        raise self.lost[0]
 
     def _listen(self, rank: int) -> None:
         while True:
             try:
                 reply = json.loads(self._wires.receive(rank))
             except (RuntimeError, ValueError):
+                self._lost.add(rank)
                 self._inbox.put((rank, None))
                 return
             self._inbox.put((rank, reply))

@@ -143,6 +143,10 @@ def run_all(options: RunOptions, say: Say) -> Outcome:
         for number, (task, folder) in enumerate(tasks):
             if not around.is_over():
                 run_task(around, number, task, folder)
+        if around.outcome.is_stopped and leader is not None and leader.lost:
+            # The launcher asks the other ranks to stop when one dies, and that is nobody's wish.
+            around.outcome.is_stopped = False
+            around.outcome.failures.append(leader.lost[0])
     return around.outcome
 
 

@@ -31,7 +31,10 @@ class Cables:
             return lambda: None
 
         def receive(self, rank):
-            text = self.lines[rank, self.rank].get(timeout=10)
+            try:
+                text = self.lines[rank, self.rank].get(timeout=10)
+            except queue.Empty:
+                text = None
             if text is None:
                 raise RuntimeError("connection closed by peer")
             return text
