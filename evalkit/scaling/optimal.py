@@ -60,7 +60,7 @@ class Optimum:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Question:
+class Question:
     """What is asked, checked."""
 
     budget: float | None = None
@@ -115,7 +115,7 @@ def optimal(
     )
 
 
-def _checked(fit: Fit, budget: float | None, loss: float | None, unique: float | None, serving: float) -> _Question:
+def _checked(fit: Fit, budget: float | None, loss: float | None, unique: float | None, serving: float) -> Question:
     if not {"N", "D"} <= set(fit.law.predictors):
         raise InvalidInputError(
             f"the law {fit.law.name!r} is no function of N and D; fit 'chinchilla' to allocate a budget"
@@ -128,7 +128,7 @@ def _checked(fit: Fit, budget: float | None, loss: float | None, unique: float |
         )
     if serving != 0:
         serving = require_number("inference_tokens", serving)
-    return _Question(
+    return Question(
         budget=None if budget is None else require_number("C", budget),
         target=None if loss is None else require_number("loss", loss),
         unique=None if unique is None else require_number("unique_tokens", unique),
@@ -136,12 +136,12 @@ def _checked(fit: Fit, budget: float | None, loss: float | None, unique: float |
     )
 
 
-def _solve(fit: Fit, values: Values, question: _Question) -> Quantities:
+def _solve(fit: Fit, values: Values, question: Question) -> Quantities:
     shape = next(iter(values.values())).shape
     with np.errstate(all="ignore"):
         given = question.budget
         budget = _least_budget(fit, values, question) if given is None else np.full(shape, given)
-        size = _best_size(fit, values, budget, question)
+        size = best_size(fit, values, budget, question)
         tokens = _tokens(size, budget, question)
         found = {
             "C": budget,
@@ -155,7 +155,7 @@ def _solve(fit: Fit, values: Values, question: _Question) -> Quantities:
     return found
 
 
-def _tokens(size: FloatArray, budget: FloatArray, question: _Question) -> FloatArray:
+def _tokens(size: FloatArray, budget: FloatArray, question: Question) -> FloatArray:
     rest = budget - SERVING_FLOPS_PER_TOKEN * size * question.serving
     tokens: FloatArray = rest / (FLOPS_PER_TOKEN * size)
     return tokens
@@ -168,11 +168,13 @@ def _loss(fit: Fit, values: Values, size: FloatArray, tokens: FloatArray, unique
     return fit.law.evaluate(values, at)
 
 
-def _is_closed(fit: Fit, question: _Question) -> bool:
+def _is_closed(fit: Fit, question: Question) -> bool:
     return isinstance(fit.law, Chinchilla) and question.serving == 0 and question.unique is None
 
 
-def _best_size(fit: Fit, values: Values, budget: FloatArray, question: _Question) -> FloatArray:
+def best_size(fit: Fit, values: Values, budget: FloatArray, question: Question | None = None) -> FloatArray:
+    """Give the best sizes of budgets, both of shape (S,); the question says what else the budget pays for."""
+    question = question or Question()
     if _is_closed(fit, question):
         derived = fit.law.derived(values)
         closed: FloatArray = derived["G"] * (budget / FLOPS_PER_TOKEN) ** derived["a"]
@@ -189,7 +191,7 @@ def _best_size(fit: Fit, values: Values, budget: FloatArray, question: _Question
     return np.exp(lowest(curves, np.full_like(budget, _LEAST), high))
 
 
-def _least_budget(fit: Fit, values: Values, question: _Question) -> FloatArray:
+def _least_budget(fit: Fit, values: Values, question: Question) -> FloatArray:
     """Give the least budget that reaches the target, shape (S,); NaN where none does."""
     target = question.target
     assert target is not None
@@ -205,7 +207,7 @@ def _least_budget(fit: Fit, values: Values, question: _Question) -> FloatArray:
 
     def above(log_budget: FloatArray) -> FloatArray:
         budget = np.exp(log_budget)
-        size = _best_size(fit, values, budget, question)
+        size = best_size(fit, values, budget, question)
         return _loss(fit, values, size, _tokens(size, budget, question), question.unique) - target
 
     low = np.full(shape, np.log(FLOPS_PER_TOKEN) + 2.0 * _LEAST + 1.0)
@@ -268,4 +270,4 @@ def best_loss(fit: Fit, values: Values, budget: float) -> FloatArray:
 def least_budget(fit: Fit, values: Values, targets: FloatArray) -> FloatArray:
     """Give the least budgets for losses, both of shape (S,); NaN where no budget reaches a loss."""
     with np.errstate(all="ignore"):
-        return _least_budget(fit, values, _Question(target=targets))
+        return _least_budget(fit, values, Question(target=targets))
