@@ -43,7 +43,7 @@ _ACTS = re.compile(
     r"[\\`*\[\]<>#|~&$@{}]"  # marks of Markdown, its dialects, and HTML
     r"|(?<![^\W_])_|_(?![^\W_])"  # an underscore between letters is one
     r"|:(?=//)|(?<=www)\."  # addresses become links by themselves
-    r"|^[-+=]|^\d(?=\d*[.)])"  # a list or a heading at the start of a line
+    r"|^[-+=](?=[-+=\s]|$)|^\d(?=\d*[.)](?:\s|$))"  # a list, a rule or a heading at the start of a line
 )
 _COMMENT_END = re.compile("(--!?)>")
 

@@ -194,7 +194,15 @@ def loaded_by(code: str) -> set[str]:
 
 @pytest.mark.parametrize(
     "arguments",
-    [["--help"], ["list", "tasks"], ["list", "metrics"], ["run", "--help"], ["list", "models"], ["list", "recipes"]],
+    [
+        ["--help"],
+        ["list", "tasks"],
+        ["list", "metrics"],
+        ["run", "--help"],
+        ["list", "models"],
+        ["list", "recipes"],
+        ["report", "--help"],
+    ],
 )
 def test_help_and_lists_load_nothing_heavy(arguments: list[str]):
     assert loaded_by(f"from evalkit.cli import run_cli\nassert run_cli({arguments!r}) == 0") == set()

@@ -3,6 +3,8 @@
 import csv
 import io
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import jsonschema
@@ -67,6 +69,19 @@ def test_partial_runs_are_marked_where_the_number_stands(evalkit, store: Path):
 
 def test_the_first_line_says_how_it_was_made(evalkit, store: Path):
     assert report(evalkit, store, "--made-by", "make report").out.startswith("<!-- make report -->\n# Leaderboard\n")
+
+
+def test_a_report_loads_neither_torch_nor_what_only_runs_need(store: Path, tmp_path: Path):
+    out = tmp_path / "r.md"
+    code = f"""
+import sys
+from evalkit.cli import run_cli
+assert run_cli(["report", {str(store)!r}, "--out", {str(out)!r}]) == 0
+print(*{{"torch", "datasets", "pandas", "nltk", "sklearn", "sacrebleu", "scipy", "jinja2", "matplotlib"}} & set(sys.modules))
+"""
+    environment = {"PYTHONPATH": ":".join(str(ROOT / part) for part in (".", "tasks", "models")), "PATH": ""}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
+    assert done.stdout.split() == []
 
 
 @pytest.mark.parametrize(
