@@ -157,7 +157,8 @@ def point_columns(table: Table, names: Mapping[str, str]) -> dict[str, Any]:
 
     Args:
         table: The rows.
-        names: Field of a point to the column that holds it; fields that are not named come from columns of the same name.
+        names: Field of a point to the column that holds it, '' for none; fields that are not named come from columns of the
+            same name.
 
     Raises:
         UnknownNameError: A field or a column is not known.
@@ -167,6 +168,7 @@ def point_columns(table: Table, names: Mapping[str, str]) -> dict[str, Any]:
         if name not in FIELDS:
             raise UnknownNameError("field of a point", name, FIELDS)
     columns = {name: name for name in FIELDS if name in table.header} | dict(names)
+    columns = {name: column for name, column in columns.items() if column}
     found: dict[str, Any] = {}
     for name, column in columns.items():
         if name in NUMBERS:

@@ -29,6 +29,11 @@ def test_columns_of_the_fields_names_are_found_and_others_are_named(tmp_path):
     assert make_points(columns).C.tolist() == [1.2e14, 4.8e14]
 
 
+def test_a_column_of_a_fields_name_can_be_left_alone(tmp_path):
+    table = read_table(write(tmp_path, "N,loss,run\n1e6,1.5,a\n2e6,1.4,a\n"))
+    assert set(point_columns(table, {"run": ""})) == {"N", "loss"}
+
+
 def test_empty_cells_are_missing_and_blank_lines_are_none(tmp_path):
     table = read_table(write(tmp_path, TEXT))
     assert table.lines == (2, 3, 5)
