@@ -87,8 +87,11 @@ def _sums(one: Evidence | None, kind: str) -> tuple[dict[str, int], Mapping[str,
     if label is None:
         return None
     statistics = one.loaded.statistics[label]
+    total = statistics.total()
+    if not np.isfinite(total).all():
+        return None
     columns = {name: statistics.rows[:, place] for place, name in enumerate(statistics.columns)}
-    return {name: int(column.sum()) for name, column in columns.items()}, columns
+    return dict(zip(statistics.columns, map(int, total), strict=True)), columns
 
 
 def _questions(evidence: Sequence[Evidence | None]) -> Iterator[Breakdown]:

@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from evalkit.comparison.pairing import check_allowed
 from evalkit.report.cells import Filled, fill
 from evalkit.report.columns import Page, Place, check_metrics, chosen, columns, pages
@@ -62,10 +64,12 @@ def build_report(names: Sequence[str], settings: Settings | None = None, scaling
     board = _board(runs, settings)
     filled: list[Filled] = []
     tasks: list[TaskPage] = []
-    for page in dict.fromkeys(place.page for place in board.places.values()):
-        columns_of_page, task = _fill_page(page, board, settings)
-        filled += columns_of_page
-        tasks.append(task)
+    # Statistics that no float can sum give values that are undefined; they are shown as such.
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        for page in dict.fromkeys(place.page for place in board.places.values()):
+            columns_of_page, task = _fill_page(page, board, settings)
+            filled += columns_of_page
+            tasks.append(task)
     traces = sorted(_traces(board), key=lambda run: (run.id, run.place))
     return Report(
         settings=settings,

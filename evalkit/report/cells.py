@@ -116,7 +116,7 @@ def _interval(
     """The interval of a run as it was kept; of several runs, that of their mean on the compared examples."""
     if len(values) == 1:
         confidence = runs[0].record.settings.get("confidence")
-        level = float(confidence) if isinstance(confidence, int | float) else None
+        level = float(confidence) if isinstance(confidence, int | float) and 0 < confidence < 1 else None
         low, high = values[0].low, values[0].high
         if low is not None and high is not None:
             return low, high, level

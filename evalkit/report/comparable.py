@@ -14,7 +14,7 @@ from evalkit.report.compared import Contestant
 from evalkit.report.evidence import Evidence
 from evalkit.report.model import Note
 from evalkit.report.reading import StoredRun
-from evalkit.report.selection import Choice
+from evalkit.report.selection import Choice, scored_examples
 
 TOLD = frozenset({PROMPTS, TRUNCATED})
 """Differences that are told but do not keep runs from being compared: models of different kinds are asked differently."""
@@ -119,7 +119,7 @@ def _unreadable(entry: Entry, metric: str) -> Note:
 
 def notes_of(record: RunRecord) -> Iterator[Note]:
     """What a run says about itself that a reader of its numbers should know."""
-    scored_n, n = record.data.get("scored_n", record.data["n"]), record.data["n"]
+    scored_n, n = scored_examples(record), record.data["n"]
     if record.status != "complete":
         yield Note(kind=INCOMPLETE, text=f"the run is not complete: {record.status}")
     if scored_n != n:

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from evalkit.comparison.loaded import LoadedRun, load_samples
 from evalkit.comparison.subsets import label_groups, length_groups, text_lengths
 from evalkit.errors import EvalkitError
+from evalkit.metrics.configure import configure
 from evalkit.report.entities import Tally, tally_entities
 from evalkit.report.reading import StoredRun
 
@@ -70,6 +71,9 @@ def read_evidence(run: StoredRun, labels: Sequence[str], memory: Memory) -> Evid
     stored = run.record.statistics
     wanted = {label: stored[label] for label in stored if label in labels or label == telling(run, kind)}
     try:
+        for statistics in wanted.values():
+            # A metric of a newer evalkit can be shown, but not computed.
+            configure(statistics.metric, statistics.settings)
         loaded = load_samples(run.place, replace(run.record, statistics=wanted))
         entities = tally_entities(loaded.lines or ()) if kind == "ner" else None
     except EvalkitError as error:

@@ -129,7 +129,7 @@ _TEXTS = {
     "model": ("ref", "name", "digest", "family"),
 }
 """What a report reads of a record's parts and must be text."""
-_COUNTS = {"task": ("version",), "data": ("n",), "model": ("parameters", "tokens_seen")}
+_COUNTS = {"task": ("version",), "data": ("n", "scored_n"), "model": ("parameters", "tokens_seen")}
 """What must be a whole number, or null where it may be unknown."""
 _REQUIRED = frozenset({("task", "version"), ("data", "n")})
 _PARTS = ("task", "data", "model", "settings", "counts", "timing", "environment", "details")

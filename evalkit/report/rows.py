@@ -70,7 +70,17 @@ def rows(runs: Sequence[StoredRun], names: Sequence[str]) -> list[Row]:
     for name, members in plain.items():
         found += _split(name, members, avoid=labelled)
     parts = [part for row in found for part in _by_setup(row)]
-    return sorted(parts, key=lambda row: (row.name, row.runs[0].record.id))
+    return _numbered(sorted(parts, key=lambda row: (row.name, row.runs[0].record.id)))
+
+
+def _numbered(rows_of_all: Sequence[Row]) -> list[Row]:
+    """Number rows whose names are equal all the same, so that every name stands for one model."""
+    seen: dict[str, int] = {}
+    result = []
+    for row in rows_of_all:
+        count = seen[row.name] = seen.get(row.name, 0) + 1
+        result.append(row if count == 1 else Row(f"{row.name} #{count}", row.runs))
+    return result
 
 
 @dataclass(frozen=True, slots=True)

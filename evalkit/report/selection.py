@@ -56,8 +56,13 @@ def choose(runs: Sequence[StoredRun], place: Place, rule: str) -> Choice:
 
 def is_partial(record: RunRecord) -> bool:
     """Whether a run is not over the whole data: stopped, limited, or on chosen examples."""
-    scored_n = record.data.get("scored_n", record.data["n"])
-    return record.status != "complete" or scored_n != record.data["n"]
+    return record.status != "complete" or scored_examples(record) != record.data["n"]
+
+
+def scored_examples(record: RunRecord) -> int:
+    """How many examples of its data a run is over; all of them where the record does not say."""
+    scored_n = record.data.get("scored_n")
+    return int(record.data["n"] if scored_n is None else scored_n)
 
 
 def _age(run: StoredRun) -> tuple[str, str, str]:

@@ -157,7 +157,8 @@ def _size(source: Sliced, name: str) -> int:
         if match
         else {"iv_recall": "iv", "oov_recall": "oov"}.get(name, re.sub(r"_answer_.*", "_answer_questions", name))
     )
-    return int(statistics.total()[statistics.columns.index(column)]) if column in statistics.columns else 0
+    total = statistics.total()[statistics.columns.index(column)] if column in statistics.columns else 0.0
+    return int(total) if math.isfinite(total) else 0
 
 
 def _by_groups(

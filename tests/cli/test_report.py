@@ -71,6 +71,20 @@ def test_the_first_line_says_how_it_was_made(evalkit, store: Path):
     assert report(evalkit, store, "--made-by", "make report").out.startswith("<!-- make report -->\n# Leaderboard\n")
 
 
+def test_a_metric_of_a_newer_evalkit_is_shown_and_not_compared(evalkit, tmp_path: Path):
+    for name, share in (("A", 0.1), ("B", 0.2), ("C", 0.3)):
+        translation(tmp_path / "runs", name, share)
+    path = tmp_path / "runs" / "A" / "run.json"
+    record = json.loads(path.read_text())
+    record["statistics"]["bleu"]["metric"] = "bleu2"
+    path.write_text(json.dumps(record))
+    outs = [part for ending in ("md", "csv", "tex", "json", "html") for part in ("--out", tmp_path / f"r.{ending}")]
+    assert report(evalkit, tmp_path / "runs", *outs).code == 0
+    cells = json.loads((tmp_path / "r.json").read_text())["cells"]
+    assert [(cell["is_comparable"], cell["is_best"]) for cell in cells] == [(False, False), (True, True), (True, False)]
+    assert "unknown metric 'bleu2'" in cells[0]["notes"][0]["text"]
+
+
 def test_a_report_loads_neither_torch_nor_what_only_runs_need(store: Path, tmp_path: Path):
     out = tmp_path / "r.md"
     code = f"""

@@ -201,7 +201,11 @@ def _scores(samples: SampleLines, row: MetricRow) -> list[float | None]:
     stored = samples.record.statistics.get(row.metric)
     values = None
     if stored is not None:
-        metric, table = configure(stored.metric, stored.settings), samples.statistics[row.metric]
+        try:
+            metric, table = configure(stored.metric, stored.settings), samples.statistics[row.metric]
+        except EvalkitError:
+            # A metric of a newer evalkit; the cell says so.
+            return [None] * len(samples.ids)
         values = metric.score(table.rows, table.columns).get(row.value)
     if values is None:
         return [None] * len(samples.ids)

@@ -82,6 +82,7 @@ EDITS = {
     "warning is a number": lambda record: record.update(warnings=[1]),
     "timing is text": lambda record: record["timing"].update(load_s="fast"),
     "created is null": lambda record: record.update(created=None),
+    "scored n is text": lambda record: record["data"].update(scored_n="x"),
     "newer schema": lambda record: record.update(schema_version=99),
 }
 

@@ -85,3 +85,10 @@ def test_a_label_does_not_swallow_another_model_of_that_name(tmp_path: Path):
     run(tmp_path, "1", name="a", ref="ra", digest="1")
     run(tmp_path, "2", name="b", ref="rb", digest="2")
     assert gathered(tmp_path, "a=b") == {"b": ["1"], "b (rb)": ["2"]}
+
+
+def test_every_name_stands_for_one_model(tmp_path: Path):
+    run(tmp_path, "1", name="m (a)", ref="x", digest="1")
+    run(tmp_path, "2", name="m", ref="a", digest="2")
+    run(tmp_path, "3", name="m", ref="b", digest="3")
+    assert list(gathered(tmp_path)) == ["m (a)", "m (a) #2", "m (b)"]
