@@ -84,9 +84,9 @@ def styles() -> str:
     return "".join(_read(name) for name in STYLES)
 
 
-def own_script() -> str:
-    """All our scripts as one."""
-    return "const modules = {};\n" + "".join(_as_function(name, _read(name)) for name in SCRIPTS)
+def own_script(names: Sequence[str] = SCRIPTS) -> str:
+    """Our scripts as one, or some of them with those that they need before them."""
+    return "const modules = {};\n" + "".join(_as_function(name, _read(name)) for name in names)
 
 
 def _as_function(name: str, source: str) -> str:

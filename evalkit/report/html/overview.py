@@ -141,11 +141,16 @@ def overview(report: Report) -> Overview:
     width = len(report.columns)
     titles = {page.key: page.title for page in report.tasks}
     return Overview(
-        kinds=tuple(Choice(kind, kind_label(kind)) for kind in _unique(column.kind for column in report.columns)),
-        languages=tuple(
-            Choice(code, language_label(code)) for code in _unique(column.language for column in report.columns)
+        kinds=tuple(
+            Choice(visible(kind), kind_label(kind)) for kind in _unique(column.kind for column in report.columns)
         ),
-        families=tuple(Choice(name, visible(name)) for name in _unique(model.family for model in report.models)),
+        languages=tuple(
+            Choice(visible(code), language_label(code))
+            for code in _unique(column.language for column in report.columns)
+        ),
+        families=tuple(
+            Choice(visible(name), visible(name)) for name in _unique(model.family for model in report.models)
+        ),
         dates=(days[0], days[-1]),
         groups=tuple(
             Group(kind, kind_label(kind), len(list(members)))
@@ -177,7 +182,7 @@ def kind_label(kind: str) -> str:
 
 def language_label(code: str) -> str:
     """A language as people call it."""
-    return language_name(code)
+    return visible(language_name(code))
 
 
 def compact(number: float | None) -> str:
@@ -206,8 +211,8 @@ def _head(place: int, column: Column, title: str, is_first: bool) -> Head:
         metric=visible(column.title.removeprefix(title).strip() or column.value),
         direction="higher is better" if column.higher_is_better else "lower is better",
         examples=f"{column.n:,}",
-        kind=column.kind,
-        language=column.language,
+        kind=visible(column.kind),
+        language=visible(column.language),
         is_first=is_first,
         notes=tuple(visible(note.text) for note in column.notes),
     )

@@ -57,6 +57,10 @@ def payload(report: Report, samples: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+_DATA = ("source", "revision", "split", "digest", "n")
+"""What a task page says about its data."""
+
+
 class Pool:
     """Values that occur often, each kept once."""
 
@@ -66,7 +70,7 @@ class Pool:
 
     def place(self, value: object) -> int:
         """The place of a value, which is added if it is new."""
-        text = json.dumps(value, sort_keys=True)
+        text = json.dumps(value)
         if text not in self._places:
             self._places[text] = len(self.values)
             self.values.append(value)
@@ -140,11 +144,7 @@ def _cell(cell: Cell, column: Column, places: Mapping[str, int], order: Mapping[
 
 def _lean(values: Mapping[str, Any]) -> dict[str, Any]:
     """Without what says nothing; a number stays, 0 too."""
-    return {
-        name: value
-        for name, value in values.items()
-        if value is not None and value is not False and value != [] and value != ""
-    }
+    return {name: value for name, value in values.items() if value is not None and value is not False and value != []}
 
 
 def _p(p: float | None) -> float | None:
@@ -163,7 +163,7 @@ def _page(page: TaskPage, places: Mapping[str, int], columns: Mapping[str, Colum
         "version": page.version,
         "kind": page.kind,
         "language": page.language,
-        "data": {name: value for name, value in page.data.items() if value not in (None, "", [], ())},
+        "data": {name: str(page.data[name]) for name in _DATA if page.data.get(name) not in (None, "")},
         "columns": list(page.columns),
         "models": [places[key] for key in page.models],
         "metrics": [_metric(row) for row in page.metrics],
@@ -254,10 +254,10 @@ def _run(run: Run, places: Mapping[str, int], pool: Pool) -> dict[str, Any]:
         "data": run.data_digest,
         "model": run.model_digest,
         "commit": run.commit,
-        "settings": pool.place(dict(run.settings)),
+        "settings": pool.place([[name, _words(value)] for name, value in run.settings.items() if value is not None]),
         "counts": _lean(run.counts),
         "timing": {name: float(f"{value:.4g}") for name, value in run.timing.items() if value is not None},
-        "versions": pool.place({**run.versions, "platform": run.platform}),
+        "versions": pool.place([[name, version] for name, version in run.versions.items()] + [["on", run.platform]]),
         "warnings": list(run.warnings),
     }
     return _lean(full)
@@ -287,6 +287,11 @@ def _scaling(scaling: Scaling) -> dict[str, Any]:
         "title": scaling.title,
         "file": scaling.file,
         "form": scaling.form,
-        "parameters": [[name, json.dumps(value, ensure_ascii=False)] for name, value in scaling.parameters.items()],
+        "parameters": [[name, _words(value)] for name, value in scaling.parameters.items()],
         "notes": _notes(scaling.notes),
     }
+
+
+def _words(value: object) -> str:
+    """Any value of a record as one line of text."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)

@@ -73,15 +73,14 @@ function rankWords(cell) {
 /** A run with everything that is needed to make it again. */
 export function runDetails(run) {
   if (!run) return null;
-  const versions = Object.entries(report.pool[run.versions] ?? {}).filter(([, version]) => version);
-  const settings = Object.entries(report.pool[run.settings] ?? {}).filter(([, value]) => value !== null);
+  const pairs = (at) => report.pool[at].filter(([, words]) => words).map((pair) => pair.join(" "));
   const rows = [
     ["Run", run.id],
     ["Started", run.created.replace("T", " ").replace("+00:00", " UTC")],
     ["Digests", `task ${run.task}, data ${run.data}, model ${run.model}`],
     ["Code", run.commit ?? ""],
-    ["Versions", versions.map(([name, version]) => `${name} ${version}`).join(", ")],
-    ["Settings", settings.map(([name, value]) => `${name} ${JSON.stringify(value)}`).join(", ")],
+    ["Versions", pairs(run.versions).join(", ")],
+    ["Settings", pairs(run.settings).join(", ")],
     ["Folder", run.place],
   ];
   return el("section", { class: "run" }, command(run.command), warnings(run.warnings), facts(rows));

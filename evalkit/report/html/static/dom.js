@@ -100,11 +100,14 @@ export function warnings(lines) {
   return [...new Set(lines ?? [])].map((words) => el("p", { class: "warn" }, words));
 }
 
-/** A select with options [value, label]. */
-export function select(label, options, chosen, change, attributes = {}) {
-  const box = el("select", { on: { change: () => change(box.value) }, ...attributes });
+let fields = 0;
+
+/** A select with its label; options are [value, words]. */
+export function select(label, options, chosen, change) {
+  const id = `field-${(fields += 1)}`;
+  const box = el("select", { id, on: { change: () => change(box.value) } });
   for (const [value, words] of options) box.append(el("option", { value, selected: value === chosen }, words));
-  return el("label", { class: "pick" }, el("span", {}, label), box);
+  return el("span", { class: "pick" }, el("label", { for: id }, label), box);
 }
 
 /** A command with a button that copies it. */

@@ -253,7 +253,7 @@ function valueTable(page, rows) {
       orderSequence: row.up ? ["desc", "asc"] : ["asc", "desc"],
     })),
   });
-  return region("All values", table);
+  return region("Table of all values", table);
 }
 
 function valueCell(scored, display) {

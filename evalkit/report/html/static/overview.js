@@ -36,6 +36,7 @@ function columnKinds() {
     ...heads.map((_, at) => ({
       targets: firstTask + at,
       type: "score",
+      ariaTitle: `${report.columns[at].title}, ${report.columns[at].value}`,
       orderSequence: isUp(firstTask + at) ? ["desc", "asc"] : ["asc", "desc"],
     })),
   ];
@@ -51,7 +52,7 @@ function isShown(row) {
   const since = valueOf("since");
   return (
     (!words || `${model.name}\n${model.ref}`.toLowerCase().includes(words)) &&
-    (!families.length || families.includes(model.family)) &&
+    (!families.length || families.includes(row.dataset.family)) &&
     (!since || row.dataset.date >= since) &&
     (!form.elements.picked.checked || ticked.has(model.key))
   );

@@ -29,13 +29,14 @@ export function onOpen(view, call) {
   openers[view] = call;
 }
 
+const name = document.title;
 let shownKey = null;
 
 /** Show the view that the address names. */
 export function open() {
   const now = state();
   const view = VIEWS.includes(now.get("view")) ? now.get("view") : "overview";
-  for (const name of VIEWS) document.getElementById(`view-${name}`).hidden = name !== view;
+  for (const one of VIEWS) document.getElementById(`view-${one}`).hidden = one !== view;
   for (const link of document.querySelectorAll(".bar nav a")) {
     const isHere = link.getAttribute("href") === `#view=${view}`;
     if (isHere) link.setAttribute("aria-current", "page");
@@ -43,6 +44,7 @@ export function open() {
   }
   const element = document.getElementById(`view-${view}`);
   openers[view]?.(element, now);
+  document.title = `${element.querySelector("h1").textContent} · ${name}`;
   const key = `${view} ${now.get("task") ?? ""}`;
   if (shownKey !== null && shownKey !== key) {
     scrollTo(0, 0);

@@ -37,7 +37,7 @@ export function openRuns(element, state) {
       ),
     ),
     model < 0 ? null : modelFacts(report.models[model]),
-    region("Runs", body),
+    region("Table of runs", body),
   );
   table = sortable(body, { columnDefs: [{ targets: [4, 6], orderable: false }] });
 }

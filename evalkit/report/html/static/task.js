@@ -72,7 +72,7 @@ function head(page) {
     KINDS[page.kind] ?? page.kind,
     page.language,
     `version ${page.version}`,
-    data.n ? `${count(data.n)} examples` : null,
+    data.n ? `${count(Number(data.n))} examples` : null,
     data.split ? `split ${data.split}` : null,
   ];
   const source = [data.source, data.revision, data.digest ? `digest ${data.digest}` : null].filter(Boolean);
@@ -153,7 +153,7 @@ export function figure(key) {
 
 function runs(page) {
   const table = runTable(report.runs.filter((run) => run.page === page.key));
-  const area = region("Runs of this task", table);
+  const area = region("Table of the runs of this task", table);
   sortable(table, { columnDefs: [{ targets: [4, 6], orderable: false }] });
   return area;
 }
