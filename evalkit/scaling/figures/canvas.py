@@ -146,6 +146,22 @@ def plain_ticks(axis: Axes) -> None:
     axis.set_ylim(low, high)
 
 
+def plain_log(axis: Axes, which: str) -> None:
+    """Make an axis that spans about a decade logarithmic, with labels at 1, 2 and 5 alone.
+
+    Args:
+        axis: The panel.
+        which: ``x`` or ``y``.
+    """
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    getattr(axis, f"set_{which}scale")("log")
+    part = getattr(axis, f"{which}axis")
+    part.set_major_locator(LogLocator(base=10, subs=(1.0, 2.0, 5.0)))
+    part.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    part.set_minor_formatter(NullFormatter())
+
+
 def nice_steps(low: float, high: float, most: int = 7) -> list[float]:
     """Round numbers between two ends, at most so many.
 
