@@ -28,6 +28,7 @@ COMMANDS = (
     "show",
     "validate",
     "train",
+    "scaling",
     "cache",
     "doctor",
 )
