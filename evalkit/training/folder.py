@@ -83,7 +83,7 @@ class TrainingFolder:
             )
 
     def claim(self, identity: Mapping[str, Any]) -> None:
-        """Say what is trained here, or check that it is the same as before.
+        """Say what is trained here, or check that it is the same as before where a step of that was kept.
 
         Args:
             identity: Name to a JSON value; nested tables are compared key by key.
@@ -91,7 +91,9 @@ class TrainingFolder:
         Raises:
             InvalidInputError: It is another training; names the first difference.
         """
-        if not self._identity.is_file():
+        if not self._identity.is_file() or not self._has_progress():
+            # What a start without a single saved step left behind, e.g. a tokenizer, binds nobody.
+            shutil.rmtree(self.tokenizer, ignore_errors=True)
             _write_json(self._identity, identity)
             return
         before = _flat(read_object(self._identity))
@@ -102,6 +104,9 @@ class TrainingFolder:
                     f"{self.root} holds a training with {key} {before.get(key)!r}, now it is {now.get(key)!r};"
                     " choose another --out, or remove that folder"
                 )
+
+    def _has_progress(self) -> bool:
+        return self._result.is_file() or self.checkpoint.is_dir() or any(self.states.glob("step-*"))
 
     @contextmanager
     def written_aside(self, folder: Path) -> Iterator[Path]:

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any, TypeVar, cast
 
 import torch
@@ -14,6 +15,9 @@ from torch import Tensor, distributed, nn
 from evalkit.errors import MissingResourceError
 
 T = TypeVar("T")
+
+_PATIENCE = timedelta(hours=24)
+"""The first process may evaluate for hours while the others wait; who dies is noticed by `torchrun`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +79,7 @@ def joined_processes(device: torch.device) -> Iterator[tuple[Processes, torch.de
     if device.type == "cuda":
         device = torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")))
         torch.cuda.set_device(device)
-    distributed.init_process_group("nccl" if device.type == "cuda" else "gloo")
+    distributed.init_process_group("nccl" if device.type == "cuda" else "gloo", timeout=_PATIENCE)
     try:
         yield Processes(rank, count), device
     finally:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 
@@ -11,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-from evalkit.errors import InvalidInputError
+from evalkit.errors import IncompleteError, InvalidInputError
 from evalkit.training.batches import piece_count, pieces
 from evalkit.training.objective import Batch, Objective
 from evalkit.training.optimizers import build_optimizer, set_rate
@@ -68,6 +69,18 @@ def prepare_blocks(model: nn.Module, recipe: Recipe) -> None:
             block.forward = partial(checkpoint, block.forward, use_reentrant=False)
         if recipe.compile:
             block.compile()
+
+
+@contextmanager
+def _memory_named(examples: int) -> Iterator[None]:
+    """Say in one line that the device has no memory left, and what takes less."""
+    try:
+        yield
+    except torch.cuda.OutOfMemoryError as error:
+        raise IncompleteError(
+            f"out of memory at {examples} examples at once: {str(error).splitlines()[0]}; raise batch.accumulate, which changes"
+            " no result, set activation_checkpointing = true, or lower the batch"
+        ) from error
 
 
 class Stepper:
@@ -136,7 +149,7 @@ class Stepper:
             # Every process has to take part in the exchange, so one without examples computes others' for nothing.
             weight = 1.0 if shares[piece] else 0.0
             batch = self._batch(shares[piece] or shares[0], number, piece)
-            with gradients_kept_apart(self._module, piece != mine[-1]):
+            with gradients_kept_apart(self._module, piece != mine[-1]), _memory_named(len(shares[piece])):
                 total, targets = self._forward(batch, number, piece)
                 torch.autograd.backward(total if weight else total * 0.0)
             sums[0] += weight * total.detach()

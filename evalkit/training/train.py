@@ -172,6 +172,8 @@ class _Parts:
     def _model(self, tokenizer: Tokenizer, device: torch.device) -> nn.Module:
         recipe, start = self._recipe, self._inputs.start
         if start is not None:
+            if recipe.tokenizer is not None:
+                self._line.say(f"sizes and tokenizer are those of {self._options.init}, not the recipe's")
             return started_model(start, recipe.model, self._head, recipe.seed)
         return new_model(recipe.model, tokenizer.largest_id + 1, self._head, recipe.seed, device)
 

@@ -127,6 +127,18 @@ def test_a_folder_of_another_training_is_refused(recipe, lines, override: str, d
     assert difference in str(caught.value)
 
 
+def test_a_start_that_kept_no_step_binds_nobody(recipe, lines, monkeypatch):
+    def out_of_memory(self, *given):
+        raise torch.cuda.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB\nand more")
+
+    monkeypatch.setattr(Stepper, "_forward", out_of_memory)
+    with pytest.raises(IncompleteError, match=r"out of memory at .* examples at once"):
+        run(recipe(), lines)
+    monkeypatch.undo()
+    run(recipe("batch.accumulate=2", "tokenizer.vocab_size=30"), lines)
+    assert load_checkpoint(lines / "out").config.vocab_size <= 30
+
+
 def test_other_data_is_refused_too(recipe, lines):
     with pytest.raises(StoppedError):
         run(recipe(), lines, stop=StopAfter(2))
