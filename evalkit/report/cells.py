@@ -149,10 +149,8 @@ def _column(place: Place, outcome: Outcome | None, field: Field) -> Column:
 
 def _column_notes(place: Place, outcome: Outcome | None, field: Field) -> Iterator[Note]:
     if field.reasons:
-        yield Note(
-            kind="not compared",
-            text=f"{len(field.reasons)} models are not compared with the others; their cells say why",
-        )
+        text = f"models that are not compared with the others: {len(field.reasons)}; their cells say why"
+        yield Note(kind="not compared", text=text)
     if outcome is not None and not outcome.is_matrix:
         yield Note(kind="matrix", text="very many models: each is compared with the best one alone")
     versions = _different(run.record.task["digest"] for run in place.page.runs)

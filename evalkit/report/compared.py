@@ -224,7 +224,7 @@ def _standings(
     p_best = {pair.second: p for pair, p in zip(against, adjusted, strict=True) if pair.p is not None}
     ranges = _rank_ranges(entries, measure, settings)
     for entry, (low, high) in zip(entries, ranges, strict=True):
-        ends = _interval(entry, measure, settings)
+        ends = interval(entry.value, entry.drawn, entry.tables, measure, settings)
         is_best = entry.value == best.value
         p = p_best.get(entry.model)
         yield Standing(
@@ -263,14 +263,24 @@ def _rank_ranges(
     return ranges
 
 
-def _interval(entry: _Entry, measure: Measure, settings: Settings) -> tuple[float | None, float | None]:
-    if entry.drawn is None:
+def interval(
+    value: float, drawn: FloatArray | None, tables: Sequence[FloatArray], measure: Measure, settings: Settings
+) -> tuple[float | None, float | None]:
+    """Bound a value from its resamples, and from the spread of the runs where it is their mean.
+
+    Args:
+        value: The value.
+        drawn: Resampled values; None where there are none.
+        tables: One a run, shape (units, k).
+        measure: What is measured.
+        settings: Level.
+    """
+    if drawn is None or not math.isfinite(value):
         return None, None
-    defined = np.sort(entry.drawn[np.isfinite(entry.drawn)])
-    if len(defined) <= len(entry.drawn) / 2:
+    defined = np.sort(drawn[np.isfinite(drawn)])
+    if len(defined) <= len(drawn) / 2:
         return None, None
-    itself = Paired(measure, entry.tables[:1], entry.tables)
-    stderr, degrees = runs_error(itself)
-    spread = Spread(entry.value, defined, len(entry.tables[0]), stderr, degrees)
+    stderr, degrees = runs_error(Paired(measure, tuple(tables[:1]), tuple(tables)))
+    spread = Spread(value, defined, len(tables[0]), stderr, degrees)
     tail = (1 - settings.confidence) / 2
     return spread.lower(tail), spread.upper(tail)

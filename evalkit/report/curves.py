@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from evalkit.record import RunRecord
@@ -12,6 +12,8 @@ from evalkit.report.reading import StoredRun
 from evalkit.report.selection import is_partial
 
 STEPS, TOKENS = "steps", "tokens_seen"
+_SHOWN = 8
+"""Digits of a recipe's digest in a name."""
 
 
 def curves(places: Sequence[Place], runs: Sequence[StoredRun]) -> Iterator[Curve]:
@@ -33,12 +35,20 @@ def curves(places: Sequence[Place], runs: Sequence[StoredRun]) -> Iterator[Curve
 
 
 def training_of(record: RunRecord) -> str:
-    """Name of the training run that a model's weights are a checkpoint of; empty where the record names none."""
-    for key in ("training_run", "recipe"):
-        name = record.model.get(key)
-        if isinstance(name, str) and name:
-            return name
-    return ""
+    """Name of the training run that a model's weights are a checkpoint of; empty where the record names none.
+
+    Those of one recipe, by its digest, and one seed are one; records that lack these name the run or the recipe alone.
+    """
+    recipe, training = _text(record.model.get("recipe")), record.model.get("training")
+    digest = _text(training.get("recipe_digest")) if isinstance(training, Mapping) else ""
+    if digest:
+        assert isinstance(training, Mapping)
+        return f"{recipe or 'recipe'} {digest[:_SHOWN]}, seed {training.get('seed', 0)}"
+    return _text(record.model.get("training_run")) or recipe
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
 
 
 def _curve(place: Place, name: str, records: Sequence[RunRecord]) -> Curve | None:

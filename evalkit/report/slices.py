@@ -14,13 +14,13 @@ import numpy.typing as npt
 from evalkit.comparison.draws import FloatArray, bootstrap_sums
 from evalkit.comparison.loaded import LoadedRun
 from evalkit.comparison.pairing import shared_places
-from evalkit.comparison.significance import Measure, Paired, Spread, runs_error
+from evalkit.comparison.significance import Measure
 from evalkit.comparison.subsets import RESAMPLES
 from evalkit.metrics.base import Statistics
 from evalkit.metrics.configure import configure
 from evalkit.record import MetricValue
 from evalkit.report.columns import Place, display_for
-from evalkit.report.compared import Contestant
+from evalkit.report.compared import Contestant, interval
 from evalkit.report.evidence import Memory
 from evalkit.report.model import Note, Scored, Settings, SliceGroup, Slices
 from evalkit.stats import sum_clusters
@@ -196,23 +196,11 @@ def _scored(
     measure = scorer.measure
     tables = tuple(sum_clusters(table[members], clusters) for table in scorer.tables)
     value = float(np.mean([measure.score(table.sum(axis=0)) for table in tables]))
-    low, high = _interval(value, tables, measure, settings)
+    drawn = None
+    if len(tables[0]) > 1:
+        drawn = np.mean([measure.score(bootstrap_sums(table, RESAMPLES, settings.seed)) for table in tables], axis=0)
+    low, high = interval(value, drawn, tables, measure, settings)
     return Scored(value=_defined(value), low=low, high=high, n=len(members))
-
-
-def _interval(
-    value: float, tables: tuple[FloatArray, ...], measure: Measure, settings: Settings
-) -> tuple[float | None, float | None]:
-    if len(tables[0]) < 2 or not math.isfinite(value):
-        return None, None
-    drawn = np.mean([measure.score(bootstrap_sums(table, RESAMPLES, settings.seed)) for table in tables], axis=0)
-    defined = np.sort(drawn[np.isfinite(drawn)])
-    if len(defined) <= len(drawn) / 2:
-        return None, None
-    stderr, degrees = runs_error(Paired(measure, tables[:1], tables))
-    spread = Spread(value, defined, len(tables[0]), stderr, degrees)
-    tail = (1 - settings.confidence) / 2
-    return spread.lower(tail), spread.upper(tail)
 
 
 def _by_document(

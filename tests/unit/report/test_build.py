@@ -79,7 +79,7 @@ def test_other_examples_are_shown_and_not_compared(tmp_path: Path):
     assert (found["C"].is_comparable, found["C"].is_best, found["C"].rank) == (False, False, None)
     assert {"partial", "examples"} <= kinds(found["C"])
     assert {found["A"].rank, found["B"].rank} == {1, 2}
-    assert "1 models are not compared" in build(tmp_path).columns[0].notes[0].text
+    assert "not compared with the others: 1;" in build(tmp_path).columns[0].notes[0].text
 
 
 def test_differences_that_are_allowed_are_compared_on_the_shared_examples_and_told(tmp_path: Path):
@@ -219,6 +219,21 @@ def test_checkpoints_of_a_training_run_make_a_curve(tmp_path: Path):
     [curve] = build(tmp_path).curves
     assert (curve.training, curve.by) == ("small-1", "tokens_seen")
     assert [(point.run, point.steps) for point in curve.points] == [("r100", 100), ("r200", 200), ("r300", 300)]
+
+
+def test_trainings_of_one_recipe_with_other_seeds_or_contents_are_curves_of_their_own(tmp_path: Path):
+    for number, (digest, seed, tokens) in enumerate(
+        [("aaaaaaaaaa", 0, 1), ("aaaaaaaaaa", 0, 2), ("aaaaaaaaaa", 1, 1), ("aaaaaaaaaa", 1, 2), ("bbbbbbbbbb", 0, 3)]
+    ):
+        model = {
+            "ref": str(number), "name": str(number), "digest": str(number), "family": "gpt", "recipe": "small",
+            "training": {"recipe_digest": digest, "seed": seed}, "tokens_seen": tokens,
+        }  # fmt: skip
+        translation(tmp_path, f"r{number}", 0.2, seed=number, changes={"model": model})
+    assert [(curve.training, len(curve.points)) for curve in build(tmp_path).curves] == [
+        ("small aaaaaaaa, seed 0", 2),
+        ("small aaaaaaaa, seed 1", 2),
+    ]
 
 
 def test_one_checkpoint_is_no_curve(tmp_path: Path):

@@ -8,6 +8,8 @@ import fsspec
 import pytest
 
 from evalkit.errors import DataError, EvalkitError, InvalidInputError, MissingResourceError
+from evalkit.report.build import build_report
+from evalkit.report.model import Settings
 from evalkit.report.reading import read_runs
 from tests.unit.report.made import translation
 
@@ -51,6 +53,14 @@ def test_addresses_are_runs_stores_and_patterns_as_well(store: Path):
     assert ids(["memory://bucket/runs/[bc]"]) == ["b", "c"]
     with pytest.raises(InvalidInputError, match=r"no run\.json in it"):
         ids(["memory://bucket/elsewhere"])
+
+
+def test_a_report_from_an_address_is_that_of_the_same_folder(store: Path):
+    fsspec.filesystem("memory").put(str(store), "/other/runs", recursive=True)
+    settings = Settings(resamples=200)
+    local, remote = (build_report([name], settings) for name in (str(store), "memory://other/runs"))
+    assert remote.cells == local.cells
+    assert [(page.slices, page.breakdowns) for page in remote.tasks] == [(p.slices, p.breakdowns) for p in local.tasks]
 
 
 def test_an_address_that_no_package_opens_says_so():
