@@ -177,6 +177,10 @@ def _aside(root: Path, run_id: str) -> Iterator[Path]:
     try:
         yield aside
         os.fsync(descriptor)
+        if (root / run_id).exists():
+            raise InvalidInputError(
+                f"run {run_id} is in {str(root)!r} already: the clock stands still or was set back; run again"
+            )
         aside.rename(root / run_id)
     except BaseException:
         shutil.rmtree(aside, ignore_errors=True)

@@ -203,3 +203,12 @@ def test_a_disk_that_is_full_at_any_write_leaves_nothing_behind(tmp_path, monkey
     monkeypatch.undo()
     assert list(tmp_path.iterdir()) == []
     assert Path(RunStore(str(tmp_path)).keep(TIMED, [{"id": "1"}])).is_dir()
+
+
+def test_under_a_clock_that_stands_still_no_run_replaces_another(tmp_path):
+    store = RunStore(str(tmp_path))
+    folder = Path(store.keep(TIMED, [{"id": "1"}]))
+    with pytest.raises(InvalidInputError, match=r"already: the clock stands still or was set back; run again"):
+        store.keep(TIMED, [{"id": "2"}])
+    assert (folder / "samples.jsonl").read_text() == '{"id":"1"}\n'
+    assert list(tmp_path.iterdir()) == [folder]
