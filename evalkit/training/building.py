@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, fields, replace
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import nn
@@ -118,9 +118,19 @@ def new_model(section: ModelSection, vocab_size: int, head: Head, seed: int, dev
         labels=head.labels,
         has_next_sentence=head.has_next_sentence,
     )
-    model = build_empty(architecture).to_empty(device="cpu")
+    model = _drawn(architecture, section, seed)
+    return model.to(device) if device.type != "cpu" else model
+
+
+def _drawn(architecture: Architecture, section: ModelSection, seed: int) -> nn.Module:
+    """Build a model on the CPU, each weight drawn once."""
+    model: Any = build_empty(architecture)
+    # `to_empty` does the same and loads torch's compiler for it.
+    empty = {name: torch.empty(tensor.shape, dtype=tensor.dtype) for name, tensor in model.state_dict().items()}
+    model.load_state_dict(empty, assign=True)
     _draw(model, section, seed)
-    return model.to(device)
+    model.train()
+    return cast(nn.Module, model)
 
 
 def _draw(model: Any, section: ModelSection, seed: int) -> None:  # noqa: ANN401 (any family's model)
@@ -166,9 +176,7 @@ def started_model(checkpoint: Checkpoint, section: ModelSection, head: Head, see
     if wanted == found:
         return checkpoint.model
     device = next(checkpoint.model.parameters()).device
-    model = build_empty(wanted).to_empty(device="cpu")
-    _draw(model, replace(section, init_std=None), seed)
-    model.to(device)
+    model = _drawn(wanted, replace(section, init_std=None), seed).to(device)
     known = _shared_names(checkpoint.model.state_dict())
     keeps_head = found.labels == wanted.labels
     with torch.no_grad():

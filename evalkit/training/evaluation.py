@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Protocol
 
 import torch
@@ -16,7 +17,7 @@ from evalkit.adapters.neural import adapter_around
 from evalkit.answered import summarize
 from evalkit.asking import Asker, Asking
 from evalkit.cache.keys import keys_for
-from evalkit.data.load import TaskData
+from evalkit.data.load import TaskData, lexicon
 from evalkit.errors import InvalidInputError, StoppedError, UnknownNameError
 from evalkit.requests import ModelInfo, ModelSettings
 from evalkit.spec import ModelRef, RunSpec, TaskSpec
@@ -155,7 +156,7 @@ class TaskEvaluator:
         if stop.is_asked:
             raise StoppedError(STOPPED)
         columns = summarize(answered).columns
-        measured, _ = runner.measure(spec, self.task, columns, _unseen)
+        measured, _ = runner.measure(spec, self._bound_task, columns, _unseen)
         rows = list(runner.metric_values(measured, len(columns), len(answered)))
         values = {f"{row.metric}.{row.name}": row.value for row in rows if row.headline and row.value is not None}
         chosen = next(row for row in rows if self.metric in ("main", row.name, f"{row.metric}.{row.name}"))
@@ -166,6 +167,12 @@ class TaskEvaluator:
             higher_is_better=chosen.higher_is_better,
             values=values,
         )
+
+    @cached_property
+    def _bound_task(self) -> TaskSpec:
+        """The task, its metrics with the training words that some of them need, which are read only once."""
+        metrics = [metric.with_lexicon(lambda: lexicon(self.task, self.data_dir)) for metric in self.task.metrics]
+        return replace(self.task, metrics=tuple(metrics))
 
     def _metrics(self) -> list[tuple[Any, str]]:
         return list(zip(self.task.metrics, self.task.metric_labels, strict=True))

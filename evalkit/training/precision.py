@@ -43,5 +43,5 @@ def _one(stepper: Stepper, places: Sequence[int], is_bf16: bool) -> float:
     if stepper.device.type == "cuda":
         torch.cuda.synchronize(stepper.device)
     spent = time.perf_counter() - started
-    stepper.optimizer.zero_grad(set_to_none=True)
+    stepper.drop_gradients()
     return spent

@@ -15,7 +15,7 @@ from torch.utils.checkpoint import checkpoint
 from evalkit.errors import IncompleteError, InvalidInputError
 from evalkit.training.batches import piece_count, pieces
 from evalkit.training.objective import Batch, Objective
-from evalkit.training.optimizers import build_optimizer, set_rate
+from evalkit.training.optimizers import build_optimizer
 from evalkit.training.parallel import Processes, blocks_of, gradient_norm, gradients_kept_apart, like, spread, whole
 from evalkit.training.recipe import Recipe
 from evalkit.training.seeds import derive_seed
@@ -129,10 +129,8 @@ class Stepper:
             longest = self._recipe.optimizer.clip
             if longest and norm > longest:
                 scale *= longest / norm
-            torch._foreach_mul_(gradients, scale)
-            set_rate(self.optimizer, rate)
-            self.optimizer.step()
-        self.optimizer.zero_grad(set_to_none=True)
+            self.optimizer.step(rate, scale)
+        self.drop_gradients()
         return stepped
 
     def add_gradients(self, places: Sequence[int], number: int) -> Tensor:
@@ -155,6 +153,11 @@ class Stepper:
             sums[0] += weight * total.detach()
             sums[1:] += weight * sums.new_tensor((targets, batch.token_count))
         return self._processes.add_up(sums)
+
+    def drop_gradients(self) -> None:
+        """Forget the gradients, and give their memory back."""
+        for parameter in self._trained:
+            parameter.grad = None
 
     def _batch(self, places: Sequence[int], number: int, piece: int) -> Batch:
         generator = torch.Generator().manual_seed(derive_seed(self._recipe.seed, "batch", number, piece))
@@ -190,16 +193,10 @@ class Stepper:
         with torch.no_grad():
             for name, tensor in self.model.state_dict().items():
                 tensor.copy_(like(weights[name], tensor))
-        by_name = dict(self._named())
-        for key, value in optimizer.items():
-            name, _, kind = key.rpartition("/")
-            parameter = by_name[name]
-            is_shaped = value.shape == parameter.shape and value.dim() > 0
-            # Fused steps count on the parameter's device, others on the CPU.
-            is_near = is_shaped or bool(self.optimizer.param_groups[0].get("fused"))
-            self.optimizer.state[parameter][kind] = (
-                like(value, parameter) if is_shaped else value.to(self.device if is_near else "cpu")
-            )
+        for name, parameter in self._named():
+            kept = {key.rpartition("/")[2]: value for key, value in optimizer.items() if key.rpartition("/")[0] == name}
+            if kept:
+                self.optimizer.restore(parameter, kept)
 
     def _named(self) -> list[tuple[str, nn.Parameter]]:
         return [(name, parameter) for name, parameter in self.model.named_parameters() if parameter.requires_grad]
