@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test check format lint types bench clean
+.PHONY: demo test check format lint types bench ladder clean
 
 demo: $(STAMP)
 	$(BIN)/evalkit run --task 'mini_*' --model baseline:all
@@ -32,6 +32,12 @@ types: $(STAMP)
 
 bench: $(STAMP)
 	for script in $(filter-out benchmarks/corpus.py,$(wildcard benchmarks/*.py)); do $(BIN)/python $$script || exit 1; done
+
+# Trains a ladder of small GPTs on the embedded mini_lm, about a quarter of an hour on two free cores, and with TEXT=FILE another one on
+# that text; started again it goes on.
+ladder: $(STAMP)
+	$(BIN)/evalkit scaling ladder --preset cpu --report reports/ladder.md
+	$(if $(TEXT),$(BIN)/evalkit scaling ladder --preset cpu --text '$(TEXT)' --folder checkpoints/ladder-text --report reports/ladder-text.md)
 
 # torch goes first and pinned: a range would take a build with several GB of CUDA libraries.
 $(STAMP): pyproject.toml constraints.txt

@@ -100,9 +100,9 @@ class Preset:
 _PRESETS = (
     Preset(
         name="smoke",
-        summary="plumbing only: six trainings of a few seconds; its fits mean nothing",
+        summary="plumbing only: nine trainings of a few seconds; its fits mean nothing",
         widths=(8, 16, 32),
-        tokens=(10_000, 30_000),
+        tokens=(10_000, 20_000, 40_000),
         largest_tokens={},
         seeds={},
         layers=2,

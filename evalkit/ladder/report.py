@@ -16,6 +16,8 @@ from evalkit.scaling.tables import Outcome, Table, Value, warnings_json
 from evalkit.scaling.warnings import ScalingWarning
 
 _JOINT = ("chinchilla", "coupled")
+_ENOUGH = 12
+"""Rungs from which the coupled law, with its six parameters, is tried too."""
 _TOLERANCE = 0.02
 """Rungs of one nominal length see token counts this near to each other."""
 
@@ -71,12 +73,17 @@ class LeftOut:
 def fit_ladder(points: Points, resamples: int = 1000) -> list[LadderFit]:
     """Fit the joint laws to all rungs, and laws of one axis to the longest column and the longest row of the ladder."""
     intervals = Intervals(resamples=resamples)
-    found = [_attempt(name, "all rungs", points, intervals) for name in _JOINT]
+    found = [_attempt(name, "all rungs", points, intervals) for name in joint_laws(points)]
     row, length = _fullest(points, "D", "N")
     column, size = _fullest(points, "N", "D")
     found.append(_attempt("offset_n", f"D about {length:.3g}", points.take(row), intervals))
     found.append(_attempt("offset_d", f"N = {size:.3g}", points.take(column), intervals))
     return found
+
+
+def joint_laws(points: Points) -> tuple[str, ...]:
+    """The joint laws that a ladder has enough rungs for."""
+    return _JOINT if len(points) >= _ENOUGH else _JOINT[:1]
 
 
 def _attempt(name: str, on: str, points: Points, intervals: Intervals) -> LadderFit:
@@ -98,13 +105,13 @@ def _fullest(points: Points, held: str, along: str) -> tuple[BoolArray, float]:
     return best[2], best[1]
 
 
-def leave_largest_out(points: Points, laws: Sequence[str] = _JOINT, resamples: int = 200) -> list[LeftOut]:
+def leave_largest_out(points: Points, resamples: int = 200) -> list[LeftOut]:
     """Fit to all runs but the largest ones, in size, in length and in compute, and predict those."""
     found = []
     for by in ("N", "D", "C"):
         values = points.compute() if by == "C" else points.axis(by)
         largest = values >= float(values.max()) * (1 - _TOLERANCE)
-        found += [_left_out(points, largest, by, law, resamples) for law in laws]
+        found += [_left_out(points, largest, by, law, resamples) for law in joint_laws(points)]
     return found
 
 
@@ -115,18 +122,16 @@ def _left_out(points: Points, largest: BoolArray, by: str, law: str, resamples: 
     held_out = points.take(largest)
     try:
         fitted = fit(points.take(~largest), law, intervals=Intervals(resamples=resamples))
-        band = fitted.predict_interval(held_out, kind="run")
     except EvalkitError as error:
         return LeftOut(**known, factor=factor, mean_error=None, bias=None, held=None, problem=str(error))
     errors = fitted.predict(held_out) / held_out.loss - 1
+    known |= {"factor": factor, "mean_error": float(np.abs(errors).mean()), "bias": float(errors.mean())}
+    try:
+        band = fitted.predict_interval(held_out, kind="run")
+    except EvalkitError as error:
+        return LeftOut(**known, held=None, problem=str(error))
     inside = (held_out.loss >= band.low) & (held_out.loss <= band.high)
-    return LeftOut(
-        **known,
-        factor=factor,
-        mean_error=float(np.abs(errors).mean()),
-        bias=float(errors.mean()),
-        held=float(inside.mean()),
-    )
+    return LeftOut(**known, held=float(inside.mean()))
 
 
 def seed_noise(points: Points) -> tuple[float, int] | None:
@@ -162,11 +167,19 @@ def ladder_outcome(
             f"A perfect model loses {truth.on_texts:.4f} {points.loss_unit} on the scored texts; the entropy of their source"
             f" is {truth.entropy:.4f}."
         )
-    warnings: dict[ScalingWarning, None] = {
-        warning: None for entry in fits if entry.fit is not None for warning in entry.fit.warnings
-    }
+    notes += [f"No {entry.name} on {entry.on}: {entry.problem}." for entry in fits if entry.problem]
+    notes += [f"No band of {one.law} without the largest {one.by}: {one.problem}." for one in left_out if one.problem]
     tables = (_rungs(points), _laws(fits, points, truth), _largest(left_out))
-    return Outcome(_document(points, fits, left_out, truth), tables, tuple(warnings), tuple(notes))
+    return Outcome(_document(points, fits, left_out, truth), tables, tuple(_warnings(fits)), tuple(notes))
+
+
+def _warnings(fits: Sequence[LadderFit]) -> list[ScalingWarning]:
+    """The warnings of all laws; one that several have is said once, with their names."""
+    laws: dict[ScalingWarning, list[str]] = {}
+    for entry in fits:
+        for warning in () if entry.fit is None else entry.fit.warnings:
+            laws.setdefault(warning, []).append(f"{entry.name} on {entry.on}")
+    return [ScalingWarning(warning.code, f"{warning.text} ({'; '.join(names)})") for warning, names in laws.items()]
 
 
 def _rungs(points: Points) -> Table:
@@ -191,7 +204,6 @@ def _laws(fits: Sequence[LadderFit], points: Points, truth: Truth | None) -> Tab
     rows: list[tuple[Value, ...]] = []
     for entry in fits:
         if entry.fit is None:
-            rows.append((entry.name, entry.on, None, None, None, None, None, None, entry.problem))
             continue
         values = entry.fit.parameters
         offset = values["E"]

@@ -24,7 +24,9 @@ _MINI = "mini_lm"
 @click.command(name="ladder")
 @click.option("--preset", default="cpu", show_default=True, help="smoke, cpu or gpu.")
 @click.option("--text", metavar="FILE", help="Train on this text file instead of the embedded mini_lm.")
-@click.option("--folder", default="ladder", show_default=True, metavar="DIR", help="Where checkpoints and runs go.")
+@click.option(
+    "--folder", default="checkpoints/ladder", show_default=True, metavar="DIR", help="Where checkpoints and runs go."
+)
 @click.option("--report", metavar="FILE", help="Write the report, .md; the figure goes beside it as .svg and .png.")
 @click.option("--resamples", type=int, default=1000, show_default=True, help="Resamples of the intervals.")
 @output_options
@@ -36,7 +38,7 @@ def command(preset: str, text: str | None, folder: str, report: str | None, resa
 
     \b
     Example:
-      evalkit scaling ladder --preset cpu --folder ladder --report reports/ladder.md
+      evalkit scaling ladder --preset cpu --report reports/ladder.md
       evalkit scaling ladder --preset smoke --text book.txt
     """
     check_output(output["form"], output["out"], output["as_json"], report)
