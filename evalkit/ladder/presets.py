@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from evalkit.errors import InvalidInputError, UnknownNameError
 
@@ -82,6 +82,17 @@ class Preset:
             for seed in range(self.seeds.get(width, 1) if tokens in self.tokens[:2] else 1)
         ]
         return sorted(found, key=lambda rung: (-rung.tokens * (rung.width**2 + 600), rung.seed))
+
+    def shortened(self, tokens: float) -> Preset:
+        """The same models on so many tokens at most: lengths that fit, halved further until there are as many as before."""
+        lengths = [length for length in self.tokens if length <= tokens]
+        shortest = min(lengths, default=int(tokens))
+        lengths = lengths or [shortest]
+        while len(lengths) < len(self.tokens):
+            shortest //= 2
+            lengths.insert(0, shortest)
+        longest = {width: min(length, lengths[-1]) for width, length in self.largest_tokens.items()}
+        return replace(self, tokens=tuple(lengths), largest_tokens=longest)
 
     def overrides(self, rung: Rung) -> list[str]:
         """What a rung changes of the recipe, as ``--set`` takes it."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from evalkit.data.text import read_text
 from evalkit.errors import DataError, InvalidInputError
-from evalkit.json_files import read_text
 from evalkit.ladder.presets import Preset
 from evalkit.ladder.work import Course
 
@@ -14,7 +14,8 @@ HELD_OUT = 0.05
 """Share of the text that is held out, its end."""
 TASK = "ladder_text"
 """Name of the task that the held-out part becomes."""
-_LARGEST_BYTES = 1 << 30
+_BYTES_A_TOKEN = 3
+"""A token of the ladder's small vocabulary is shorter than this on average, so that no text is seen twice."""
 _FEWEST_CHARACTERS = 10_000
 
 _TASK_FILE = f"""name = "{TASK}"
@@ -34,7 +35,7 @@ def text_course(preset: Preset, source: Path, folder: Path, say: Callable[[str],
 
     Args:
         preset: The models.
-        source: A text file in UTF-8.
+        source: A text file in UTF-8, plain or gzip.
         folder: Where everything goes.
         say: Told of each rung that is done.
 
@@ -42,7 +43,7 @@ def text_course(preset: Preset, source: Path, folder: Path, say: Callable[[str],
         DataError: The file cannot be read, or is too short.
         InvalidInputError: The folder holds a ladder on another text.
     """
-    text = read_text(source, _LARGEST_BYTES)
+    text = read_text(source)
     if len(text) < _FEWEST_CHARACTERS:
         raise DataError(source, f"{len(text)} characters; expected at least {_FEWEST_CHARACTERS:,} to train on")
     lines = text.split("\n")
@@ -52,7 +53,7 @@ def text_course(preset: Preset, source: Path, folder: Path, say: Callable[[str],
     for name, content in (("train.txt", train), ("heldout.txt", held_out), ("task.toml", _TASK_FILE)):
         _keep(folder / name, content)
     return Course(
-        preset=preset,
+        preset=preset.shortened(len(train.encode()) / _BYTES_A_TOKEN),
         folder=folder,
         task=str(folder / "task.toml"),
         train=(f'data.texts=["{folder / "train.txt"}"]', "data.documents=file", "objective.pack=joined"),

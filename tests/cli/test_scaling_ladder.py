@@ -33,7 +33,7 @@ def test_the_smoke_ladder_trains_fits_and_reports_and_goes_on_where_it_was(evalk
     [
         (("--preset", "huge"), "unknown preset 'huge'; known: smoke, cpu, gpu"),
         (("--report", "ladder.html"), "--report 'ladder.html'; expected a name that ends in .md"),
-        (("--text", "none.txt"), "none.txt: cannot be read"),
+        (("--text", "none.txt"), "none.txt: no such file"),
         (("--format", "pdf"), "unknown format 'pdf'"),
     ],
 )

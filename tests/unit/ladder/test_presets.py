@@ -46,3 +46,12 @@ def test_a_rungs_folder_says_what_it_is():
 def test_an_unknown_preset_is_refused_with_the_known_ones():
     with pytest.raises(UnknownNameError, match="unknown preset 'gpus'; did you mean 'gpu'"):
         preset_named("gpus")
+
+
+def test_a_short_text_gets_as_many_lengths_none_longer_than_it():
+    preset = preset_named("cpu")
+    short = preset.shortened(300_000)
+    assert short.tokens == (16_384, 32_768, 65_536, 131_072, 262_144)
+    assert max(rung.tokens for rung in short.rungs()) == 262_144
+    assert preset.shortened(1e9).tokens == preset.tokens
+    assert preset.shortened(1000).tokens == (62, 125, 250, 500, 1000)
