@@ -86,13 +86,14 @@ export function runDetails(run) {
   return el("section", { class: "run" }, command(run.command), warnings(run.warnings), facts(rows));
 }
 
+// Below the value where there is room, else on the side with more of it.
 function place(button) {
   if (matchMedia("(max-width: 640px)").matches) return;
   const from = button.getBoundingClientRect();
+  const [above, below] = [from.top - 14, innerHeight - from.bottom - 14];
+  panel.style.maxHeight = `${Math.max(above, below)}px`;
   const size = panel.getBoundingClientRect();
-  const left = Math.max(8, Math.min(from.right - size.width, innerWidth - size.width - 8));
-  const below = from.bottom + 6;
-  const top = below + size.height > innerHeight ? Math.max(8, from.top - size.height - 6) : below;
-  panel.style.left = `${left}px`;
-  panel.style.top = `${top}px`;
+  const isBelow = size.height <= below || below >= above;
+  panel.style.left = `${Math.max(8, Math.min(from.right - size.width, innerWidth - size.width - 8))}px`;
+  panel.style.top = `${isBelow ? from.bottom + 6 : from.top - size.height - 6}px`;
 }

@@ -1,7 +1,9 @@
 // Elements from text: every text of the report goes through `text`, none of it is ever read as HTML.
 
-const HIDDEN =
-  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g;
+const CONTROLS =
+  "\\u0000-\\u0008\\u000b-\\u001f\\u007f-\\u009f\\u00ad\\u061c\\u200b-\\u200f\\u2028-\\u202e\\u2060-\\u206f";
+const HALVES = "[\\ud800-\\udbff](?![\\udc00-\\udfff])|(?<![\\ud800-\\udbff])[\\udc00-\\udfff]";
+const HIDDEN = new RegExp(`[${CONTROLS}\\ufeff\\ufff9-\\ufffb]|${HALVES}`, "g");
 
 /** The code of a character as ⟨U+202E⟩, so that what cannot be seen, or moves other text, can be read. */
 function codeOf(character) {

@@ -8,6 +8,9 @@ import { entitySentence, knownEntities, marked, wordBoxes } from "./spans.js";
 
 const LONG = 360;
 
+// Values of one example that are either all or nothing.
+const SAID_BY_VERDICT = ["accuracy", "exact_match"];
+
 /** The cell that names an example: its id, its document, the score of each model. */
 export function headCell(data, at, which) {
   const id = data.examples.ids[at];
@@ -18,7 +21,7 @@ export function headCell(data, at, which) {
     { class: "example-head" },
     el("a", { href: link, class: "mono" }, el("bdi", {}, id)),
     data.examples.clusters?.[at] ? el("span", { class: "quiet" }, el("bdi", {}, data.examples.clusters[at])) : null,
-    display && data.sides.length > 1 && data.lead(0, 1, which, at) !== null
+    display && data.sides.length > 1 && data.lead(0, 1, which, at)
       ? el(
           "span",
           { class: "quiet" },
@@ -41,18 +44,8 @@ export function askedCell(data, at) {
 function passage(name, words, language) {
   const body = el("p", { lang: language, dir: "auto", class: "said" }, words);
   if (words.length <= LONG) return [el("p", { class: "name-of" }, name), body];
-  return el(
-    "details",
-    {},
-    el(
-      "summary",
-      {},
-      el("span", { class: "name-of" }, name),
-      " ",
-      el("span", { lang: language, class: "quiet" }, `${Array.from(words).slice(0, 90).join("")}…`),
-    ),
-    body,
-  );
+  const start = el("span", { lang: language, class: "quiet start" }, `${Array.from(words).slice(0, 90).join("")}…`);
+  return el("details", {}, el("summary", {}, el("span", { class: "name-of" }, name), " ", start), body);
 }
 
 function references({ page, examples, sides }, at) {
@@ -68,12 +61,13 @@ function references({ page, examples, sides }, at) {
       el("p", { class: "name-of" }, "reference"),
       el("p", { class: "quiet" }, page.kind === "qa" ? "no answer" : "none"),
     ];
+  const different = [...new Set(all)];
   const label = all.length > 1 ? `${all.length} references` : page.kind === "lm" ? "text" : "reference";
   return page.kind === "lm"
     ? passage(label, all[0], page.language)
     : [
         el("p", { class: "name-of" }, label),
-        all.map((words) => el("p", { lang: page.language, dir: "auto", class: "said" }, words)),
+        different.map((words) => el("p", { lang: page.language, dir: "auto", class: "said" }, words)),
       ];
 }
 
@@ -97,7 +91,7 @@ function scoreLine(data, side, at) {
   const verdict = { 1: ["right", "✓"], 0: ["wrong", "✗"] }[data.verdict(side, at)];
   const words = scores
     .map(([, value, display], which) => [value, data.score(side, which, at), display])
-    .filter(([, score]) => score !== null);
+    .filter(([value, score]) => score !== null && !(verdict && SAID_BY_VERDICT.includes(value)));
   return el(
     "p",
     { class: "scores" },

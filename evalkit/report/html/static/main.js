@@ -7,6 +7,8 @@ import { startOverview } from "./overview.js";
 import { figure, openTask } from "./task.js";
 import { openRuns } from "./runs.js";
 
+// Width of A4 on its side within its margins, at 96 pixels an inch.
+const PAPER_PX = 1030;
 const THEMES = ["system", "light", "dark"];
 
 function startTheme() {
@@ -59,6 +61,15 @@ function scalingFit(fit, at) {
   return el("section", { "aria-labelledby": `scaling-title-${at}` }, title, notes, figure(`scaling-${at}`), parameters);
 }
 
+// Paper does not scroll: a table that is wider than the sheet shrinks to it.
+function fitPaper() {
+  for (const area of document.querySelectorAll(".scroll")) {
+    const zoom = Math.min(1, PAPER_PX / Math.max(1, area.scrollWidth));
+    area.style.setProperty("--print-zoom", zoom.toFixed(3));
+  }
+}
+
+addEventListener("beforeprint", fitPaper);
 startTheme();
 startTaskChooser();
 startOverview();

@@ -78,7 +78,8 @@ function legend(column, isWhole) {
   const better = column.up ? "positive: the row is better" : "negative: the row is better";
   const test = column.test ? `${column.test}; ` : "";
   const scope = isWhole ? "" : " Only pairs with the best model were tested.";
-  return `Difference of ${column.value} (${better}) with p after Holm's correction; ${test}tinted where p < ${+alpha().toFixed(4)}.${scope}`;
+  const tint = `tinted where p < ${+alpha().toFixed(4)}.`;
+  return `Difference of ${column.value} (${better}) with p after Holm's correction; ${test}${tint}${scope}`;
 }
 
 const negative = (value) => (value === null ? null : -value);
@@ -94,7 +95,7 @@ function pairCell(model, other, pair, column) {
     "td",
     {
       class: `num ${tint}`,
-      title: `${modelName(model)} − ${modelName(other)}: ${shown(pair.difference, column.display, true)} ${words}, p = ${pValue(pair.p)}, adjusted ${pValue(pair.holm)}`,
+      title: `${modelName(model)} − ${modelName(other)}: p = ${pValue(pair.p)}, adjusted ${pValue(pair.holm)}`,
     },
     el("span", { class: "value" }, shown(pair.difference, column.display, true)),
     " ",

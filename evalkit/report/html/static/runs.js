@@ -76,6 +76,12 @@ export function runTable(runs) {
   );
 }
 
+function runNotes(run) {
+  if (run.status !== "complete") return warnings([run.status]);
+  const lines = (run.warnings ?? []).length;
+  return lines ? el("p", { class: "quiet" }, `${lines} ${lines === 1 ? "warning" : "warnings"}`) : null;
+}
+
 function runRow(run) {
   const counts = Object.entries(run.counts ?? {}).filter(([, number]) => number);
   return el(
@@ -88,7 +94,7 @@ function runRow(run) {
       {},
       el("a", { href: `#view=task&task=${encodeURIComponent(run.page)}` }, pageOf(run.page)?.title ?? run.page),
     ),
-    el("td", {}, run.use, warnings([...(run.status === "complete" ? [] : [run.status]), ...(run.warnings ?? [])])),
+    el("td", {}, run.use, runNotes(run)),
     el("td", { class: "quiet" }, counts.map(([name, number]) => `${count(number)} ${name}`).join(", ")),
     el("td", { class: "quiet", "data-order": run.created }, run.created.slice(0, 16).replace("T", " ")),
     el("td", {}, command(run.command)),

@@ -246,7 +246,8 @@ function startModels(page, state) {
 
 function failure(error, folder) {
   if (error instanceof MissingBlock) {
-    return `The examples of this task lie in the folder ${folder} beside the page: ${error.message}. Keep the folder with the page to read them; everything else is in the page.`;
+    const place = `The examples of this task lie in the folder ${folder} beside the page: ${error.message}.`;
+    return `${place} Keep the folder with the page to read them; everything else is in the page.`;
   }
   return `The examples cannot be read: ${error.message}`;
 }

@@ -1,6 +1,6 @@
 // A value on parts of the test set, and what went right and wrong.
 
-import { el, named, region, unseen, warnings } from "./dom.js";
+import { el, named, region, unseen } from "./dom.js";
 import { columnOf, count, interval, modelName, shown } from "./data.js";
 import { sortable } from "./tables.js";
 
@@ -8,7 +8,7 @@ import { sortable } from "./tables.js";
 export function slices(page) {
   return page.slices.map((part) => [
     el("h3", {}, `${part.value} by ${part.by}`, part.unit ? el("span", { class: "quiet" }, ` in ${part.unit}`) : null),
-    warnings(part.notes.map(([, words]) => words)),
+    part.notes.map(([, words]) => el("p", { class: "quiet" }, words)),
     sliceTable(page, part),
   ]);
 }
@@ -83,10 +83,15 @@ function sliceCell(scored, display, tint) {
 /** The tables of outcomes of a task page. */
 export function breakdowns(page) {
   return page.breakdowns.map((part) => [
-    el("h3", {}, part.title, el("span", { class: "quiet" }, ` in ${part.unit}`)),
-    warnings(part.notes.map(([, words]) => words)),
+    el("h3", {}, part.title, countsWords(part)),
+    part.notes.map(([, words]) => el("p", { class: "quiet" }, words)),
     breakdownTable(page, part),
   ]);
+}
+
+/** What is counted, where the title does not say it. */
+function countsWords({ title, unit }) {
+  return title.toLowerCase().includes(unit.toLowerCase()) ? null : el("span", { class: "quiet" }, ` in ${unit}`);
 }
 
 function breakdownTable(page, part) {
@@ -107,15 +112,15 @@ function breakdownTable(page, part) {
       hasGroups
         ? el(
             "tr",
-            {},
-            el("th", { scope: "col", rowspan: "2", class: "name" }, "Model"),
+            { "data-dt-order": "disable" },
+            el("td", {}),
             groups.map((group, at) => el("th", { scope: "colgroup", colspan: spans[at], class: "group first" }, group)),
           )
         : null,
       el(
         "tr",
         {},
-        hasGroups ? null : el("th", { scope: "col", class: "name" }, "Model"),
+        el("th", { scope: "col", class: "name" }, "Model"),
         part.rows.map(([, outcome], at) =>
           el("th", { scope: "col", class: `num ${hasGroups && starts[at] ? "first" : ""}` }, outcome),
         ),
@@ -129,28 +134,35 @@ function breakdownTable(page, part) {
           "tr",
           {},
           el("th", { scope: "row", class: "name" }, named(modelName(model))),
-          part.rows.map((row, place) => outcomeCell(row, at, part.rows, hasGroups && starts[place])),
+          part.rows.map((row, place) => outcomeCell(row, at, groupSizes(part, at), hasGroups && starts[place])),
         ),
       ),
     ),
   );
   sortable(table, {
+    titleRow: hasGroups ? 1 : 0,
     columnDefs: part.rows.map((_, at) => ({ targets: at + 1, type: "score", orderSequence: ["desc", "asc"] })),
   });
   return region(part.title, table);
 }
 
-function outcomeCell([group, , counts], at, rows, isFirst) {
+/** Sizes of the groups for one model; null where counts overlap, so that their sum says nothing. */
+function groupSizes(part, at) {
+  const sizes = new Map();
+  for (const [group, , counts] of part.rows) sizes.set(group, (sizes.get(group) ?? 0) + (counts[at] ?? 0));
+  return part.notes.length ? null : sizes;
+}
+
+function outcomeCell([group, , counts], at, sizes, isFirst) {
   const value = counts[at];
   const place = isFirst ? "num first" : "num";
   if (value === null) return el("td", { class: `${place} none`, "data-order": "" }, "–");
-  const total = rows.reduce((sum, [name, , others]) => sum + (name === group ? (others[at] ?? 0) : 0), 0);
-  const share = total ? Math.round((100 * value) / total) : 0;
+  const total = sizes?.get(group);
+  const share = total ? `${Math.round((100 * value) / total)}%` : null;
   return el(
     "td",
     { class: place, "data-order": value },
     el("span", { class: "value" }, count(value)),
-    " ",
-    el("span", { class: "interval", style: { "--share": `${share}%` } }, `${share}%`, unseen(" of its group")),
+    share && [" ", el("span", { class: "interval", style: { "--share": share } }, share, unseen(" of its group"))],
   );
 }
