@@ -89,13 +89,13 @@ class PredictionsAdapter:
         Raises:
             DataError: A class is not among those that the request allows; checked for all requests before the first answer.
         """
-        for request in requests:
-            self._check_class(request)
-        for request in requests:
-            yield _respond(request, self._answers[request.example_id])
+        answers = [self._answers[request.example_id] for request in requests]
+        for request, answer in zip(requests, answers, strict=True):
+            self._check_class(request, answer)
+        for request, answer in zip(requests, answers, strict=True):
+            yield _respond(request, answer)
 
-    def _check_class(self, request: Request) -> None:
-        answer = self._answers[request.example_id]
+    def _check_class(self, request: Request, answer: FileAnswer) -> None:
         if not (isinstance(request, ClassifyRequest) and isinstance(answer, TextAnswer) and request.labels):
             return
         if answer.text not in request.labels:

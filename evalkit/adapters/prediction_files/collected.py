@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator, Mapping
+from collections.abc import ItemsView, Iterator, Mapping
 from dataclasses import fields
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -49,6 +49,14 @@ class Answers(Mapping[str, FileAnswer]):
             self._many.append((name, answer))
             self._hashes.append(hash(name))
 
+    def items(self) -> ItemsView[str, FileAnswer]:
+        """Ids with their answers, in the order in which they were added."""
+        return _Pairs(self)
+
+    def pairs(self) -> Iterator[tuple[str, FileAnswer]]:
+        """Ids with their answers, without looking any up."""
+        return chain(self._few.items(), self._many)
+
     def __len__(self) -> int:
         return len(self._few) + len(self._many)
 
@@ -79,3 +87,12 @@ class Answers(Mapping[str, FileAnswer]):
         while place < len(hashes) and hashes[place] == wanted:
             yield int(order[place])
             place += 1
+
+
+class _Pairs(ItemsView[str, FileAnswer]):
+    """The pairs of `Answers`, which its base class would look up one by one."""
+
+    _mapping: Answers
+
+    def __iter__(self) -> Iterator[tuple[str, FileAnswer]]:
+        return self._mapping.pairs()
