@@ -1,6 +1,6 @@
 """Kill `evalkit run` at random moments and start it again: nothing is lost, nothing half done is left, nothing is asked twice.
 
-    python benchmarks/crash.py [--kills 100] [--examples 400] [--model server|checkpoint] [--seed 0]
+    python benchmarks/crash.py [--kills 20] [--examples 400] [--model server|checkpoint] [--seed 0]
 
 `server` is a slow model behind a server of the script's own, which counts how often it is asked for each prompt; requests go
 one at a time. `checkpoint` is a small GPT on the CPU, whose answers are log-probabilities, so that a last bit would show. Each
@@ -213,7 +213,7 @@ def crash(arguments: list[str], kills: int, source: random.Random, model: SlowMo
 def main() -> None:
     """Kill and check, and print what happened."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--kills", type=int, default=100)
+    parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--examples", type=int, default=400)
     parser.add_argument("--model", choices=["server", "checkpoint"], default="server")
     parser.add_argument("--seed", type=int, default=0)

@@ -79,6 +79,8 @@ class Alone:
 
     def __init__(self, adapter: ModelAdapter, *, is_whole: bool) -> None:
         self._adapter, self._is_whole = adapter, is_whole
+        # Of what is computed together much is done before the first answer can leave.
+        self._finishes_units = adapter.info.determined_by == "batch"
 
     def answer(self, units: Sequence[Unit], stop: Stop) -> Iterator[Answers]:
         """Answer one unit after the other."""
@@ -92,7 +94,7 @@ class Alone:
                     continue
                 for pair in pairs:
                     yield [pair]
-                    if stop.is_asked:
+                    if stop.is_asked and not self._finishes_units:
                         return
 
 

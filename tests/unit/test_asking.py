@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalkit.asking import CPU_UNIT, Alone, Asker, Asking, Question, answer_unit, cut, length_of
+from evalkit.asking import ACCELERATOR_UNIT, CPU_UNIT, Alone, Asker, Asking, Question, answer_unit, cut, length_of
 from evalkit.cache.keys import Keys
 from evalkit.cache.opening import open_database
 from evalkit.cache.responses import ResponseCache
@@ -200,12 +200,15 @@ class TestStopping:
         assert again.asked == ["e3", "e4", "e5"]
         cache.close()
 
-    def test_a_unit_that_is_in_hand_is_finished(self):
-        model = Model("batch")
+    @pytest.mark.parametrize(
+        ("device", "keys", "size", "number"), [("cpu", EXACT, CPU_UNIT, 300), ("cuda", LOOSE, ACCELERATOR_UNIT, 1500)]
+    )
+    def test_a_unit_that_is_in_hand_is_finished(self, device, keys, size, number):
+        model = Model("batch", device)
         stop, ticks = self.stopped_after(1)
-        _, found = ask(model, requests(*TestUnits.PROMPTS), EXACT, stop=stop, ticks=ticks)
+        _, found = ask(model, requests(*map(str, range(number))), keys, stop=stop, ticks=ticks)
         assert len(model.units) == 1
-        assert sum(response is not None for response in found) == CPU_UNIT
+        assert sum(response is not None for response in found) == size
 
 
 def test_half_characters_have_a_length_too():
