@@ -157,7 +157,8 @@ def overview(report: Report) -> Overview:
             for kind, members in itertools.groupby(column.kind for column in report.columns)
         ),
         heads=tuple(
-            _head(place, column, titles[column.page], first[place]) for place, column in enumerate(report.columns)
+            _head(place, column, titles[column.page], first[place], report.columns)
+            for place, column in enumerate(report.columns)
         ),
         facts=facts,
         rows=tuple(
@@ -203,12 +204,19 @@ def _unique(values: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(values))
 
 
-def _head(place: int, column: Column, title: str, is_first: bool) -> Head:
+def _told_apart(column: Column, title: str, columns: Sequence[Column]) -> str:
+    """What tells a column from the others of its task: the value alone, where that is enough."""
+    rest = column.title.removeprefix(title).strip()
+    same = [one for one in columns if (one.page, one.value) == (column.page, column.value)]
+    return column.value if len(same) == 1 and rest in (f"{column.metric} {column.value}", "") else rest
+
+
+def _head(place: int, column: Column, title: str, is_first: bool, columns: Sequence[Column]) -> Head:
     return Head(
         place=place,
         page=column.page,
         title=visible(title),
-        metric=visible(column.title.removeprefix(title).strip() or column.value),
+        metric=visible(_told_apart(column, title, columns)),
         direction="higher is better" if column.higher_is_better else "lower is better",
         examples=f"{column.n:,}",
         kind=visible(column.kind),

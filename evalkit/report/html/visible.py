@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
 _HIDDEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff]"
 )
-_JOINTS = re.compile(r"([_/:\-])(?=\w)")
+_JOINTS = re.compile(r"(?<=[_/:.\-])(?=\w)")
+_LONG = 24
 
 
 def visible(text: str) -> str:
@@ -31,9 +32,10 @@ def comment(text: str) -> Markup:
 
 
 def breakable(text: str) -> Markup:
-    """Escape a name and let it break after the marks that join its parts.
+    """Escape a name and let it break: after the marks that join its parts, and within parts that are very long.
 
     >>> breakable("mini_mt<zh")
     Markup('mini_<wbr>mt&lt;zh')
     """
-    return Markup(_JOINTS.sub("\\1<wbr>", str(escape(text))))
+    parts = (part[at : at + _LONG] for part in _JOINTS.split(text) for at in range(0, len(part), _LONG))
+    return Markup("<wbr>").join(parts)

@@ -62,9 +62,13 @@ export function fill(element, ...children) {
   return element;
 }
 
-/** A name, which may break behind the marks that join its parts. */
+const LONG = 24;
+
+/** A name, which may break behind the marks that join its parts, and within parts that are very long. */
 export function named(name) {
-  const parts = plainText(name).split(/(?<=[_/:.\-])(?=\w)/);
+  const parts = plainText(name)
+    .split(/(?<=[_/:.\-])(?=\w)/)
+    .flatMap((part) => part.match(new RegExp(`.{1,${LONG}}`, "gsu")) ?? []);
   return el(
     "bdi",
     { class: "named" },
