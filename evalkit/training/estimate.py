@@ -23,7 +23,8 @@ from evalkit.training.objectives import build_objective, head_for, train_tokeniz
 from evalkit.training.objectives.corruption import corrupted_lengths, text_length
 from evalkit.training.recipe import Recipe
 from evalkit.training.recipe_objectives import FinetuneOptions, MaskedLmOptions, SpanCorruptionOptions
-from evalkit.training.sources import Document, TrainingData
+from evalkit.training.sources import TrainingData
+from evalkit.training.texts import Document
 from evalkit.training.train import planned_steps
 from evalkit_models.layers import parameter_counts
 

@@ -150,9 +150,15 @@ class DataSection:
     split: str = "train"
     """Split of the task."""
     texts: tuple[str, ...] = ()
-    """Text files instead of a task (plain or gzip), below ``--data-dir`` where that is given."""
+    """Texts instead of a task: files (plain or gzip), below ``--data-dir`` where that is given, and ``task:NAME/SPLIT`` for
+    what the examples of a task are about."""
     documents: str = "line"
     """What one text of a text file is: a ``line``, a ``paragraph`` (up to a blank line) or the whole ``file``."""
+    unspaced: bool = False
+    """Whether blanks in text files only separate words of a language written without them; they are left out, and masking of
+    whole words knows the words."""
+    exclude: tuple[str, ...] = ()
+    """``NAME/SPLIT`` of tasks that will be measured: texts that hold one of theirs are left out."""
     part: tuple[float, ...] = (0.0, 1.0)
     """From where to where the examples are taken, as fractions of all; a cluster (document, article) is never cut."""
     limit: int | None = None
@@ -167,6 +173,8 @@ class DataSection:
         check_range("[data] size", self.size, 1, _INFINITY)
         if self.task is not None and self.texts:
             raise InvalidInputError("[data] has both task and texts; give one of them")
+        if self.task is not None and (self.exclude or self.unspaced):
+            raise InvalidInputError("[data] exclude and unspaced go with texts; a task has splits and words of its own")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -22,7 +22,7 @@ from evalkit.training.objectives.masking import Masked, Masking
 from evalkit.training.objectives.passages import Drawn, SentencePairs, TextWindows
 from evalkit.training.objectives.rows import PADDING_DOCUMENT, padded, padding_masks, shared_rows
 from evalkit.training.recipe_objectives import MaskedLmOptions
-from evalkit.training.sources import Document
+from evalkit.training.texts import Document
 
 
 class MaskedLm:

@@ -15,7 +15,7 @@ from torch import Tensor
 from evalkit.errors import InvalidInputError
 from evalkit.tokenization import Tokenizer
 from evalkit.training.objectives.masking import word_of_each
-from evalkit.training.sources import Document
+from evalkit.training.texts import Document
 
 NO_WORD = -1
 """Number of the word that a special token belongs to."""

@@ -84,8 +84,8 @@ def piece_batch(pieces: Sequence[Piece], capacity: int | None) -> Batch:
         capacity: Tokens of a row that pieces share without seeing one another; None for a row a piece.
 
     Returns:
-        A batch with `ids`, and `documents` where rows are shared or padded, both `(B, T)`; and `places` and `labels` of
-        `with_labels`.
+        A batch with `ids` and, where rows are shared, `documents`, both `(B, T)`; and `places` and `labels` of `with_labels`.
+        Padding stands on the right, where no token that is read from left to right sees it.
     """
     lengths = [len(piece) for piece in pieces]
     rows = shared_rows(lengths, capacity) if capacity is not None else [[place] for place in range(len(pieces))]
@@ -102,7 +102,7 @@ def piece_batch(pieces: Sequence[Piece], capacity: int | None) -> Batch:
             documents[index, start:end] = number
             start = end
     tensors = {"ids": ids, **with_labels(targets)}
-    if bool((documents != 0).any()):
+    if any(len(row) > 1 for row in rows):
         tensors["documents"] = documents
     return Batch(tensors, sum(lengths))
 
