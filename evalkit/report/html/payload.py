@@ -287,7 +287,7 @@ def _scaling(scaling: Scaling) -> dict[str, Any]:
         "title": scaling.title,
         "file": scaling.file,
         "form": scaling.form,
-        "parameters": [[name, _words(value)] for name, value in scaling.parameters.items()],
+        "parameters": [[name, _estimate(value)] for name, value in scaling.parameters.items()],
         "notes": _notes(scaling.notes),
     }
 
@@ -295,3 +295,12 @@ def _scaling(scaling: Scaling) -> dict[str, Any]:
 def _words(value: object) -> str:
     """Any value of a record as one line of text."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+
+
+def _estimate(value: object) -> str:
+    """A fitted parameter with its interval, where it is one; any other value as text."""
+    if not isinstance(value, Mapping) or not isinstance(value.get("value"), int | float):
+        return _words(value)
+    ends = [value.get(end) for end in ("low", "high")]
+    interval = f" [{ends[0]:.4g}, {ends[1]:.4g}]" if all(isinstance(end, int | float) for end in ends) else ""
+    return f"{value['value']:.4g}{interval}{' (not fitted)' if value.get('fixed') else ''}"

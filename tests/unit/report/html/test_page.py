@@ -186,7 +186,11 @@ def curves(report: Report) -> Report:
         for name in ("a $x^2$ <script>", "长的名字")
     )
     fit = Scaling(
-        title="loss <b>", file="fit.json", form="power", x_title="N", y_title="loss", parameters={"a": 1.5},
+        title="loss <b>", file="fit.json", form="power", x_title="N", y_title="loss",
+        parameters={
+            "a": {"value": 1.53219, "low": 1.2, "high": 2, "fixed": False},
+            "b": {"value": 0, "low": None, "fixed": True},
+        },
         points=(ScalingPoint(x=1e6, y=3.0, name="\u202ehidden"),),
         lines=(ScalingLine(name="fit", x=(1e6, 1e7), y=(3.0, 2.5), low=(2.9, 2.4), high=(3.1, 2.6)),),
     )  # fmt: skip
@@ -231,3 +235,8 @@ def test_every_script_and_style_is_in_the_page_and_short(report):
     assert [
         name for name, lines in found.items() if name.endswith(".js") and any(len(line) > 120 for line in lines)
     ] == []
+
+
+def test_fitted_parameters_are_shown_with_their_intervals(report):
+    data = payload(curves(report), {})
+    assert data["scaling"][0]["parameters"] == [["a", "1.532 [1.2, 2]"], ["b", "0 (not fitted)"]]
