@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import torch
 
 
 def derive_seed(seed: int, *place: int | str) -> int:
@@ -13,3 +17,18 @@ def derive_seed(seed: int, *place: int | str) -> int:
     """
     digest = hashlib.blake2b(repr((seed, *place)).encode(), digest_size=8).digest()
     return int.from_bytes(digest, "little") >> 1
+
+
+def seed_device(device: torch.device, seed: int) -> None:
+    """Seed what a device draws from.
+
+    `torch.manual_seed` seeds every kind of device; without a GPU it remembers each call, and where it came from, for the day
+    that one appears.
+    """
+    import torch
+
+    torch.default_generator.manual_seed(seed)
+    if device.type == "cuda":
+        torch.cuda.manual_seed(seed)
+    elif device.type == "mps":
+        torch.mps.manual_seed(seed)

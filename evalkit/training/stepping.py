@@ -18,7 +18,7 @@ from evalkit.training.objective import Batch, Objective
 from evalkit.training.optimizers import build_optimizer
 from evalkit.training.parallel import Processes, blocks_of, gradient_norm, gradients_kept_apart, like, spread, whole
 from evalkit.training.recipe import Recipe
-from evalkit.training.seeds import derive_seed
+from evalkit.training.seeds import derive_seed, seed_device
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +164,7 @@ class Stepper:
         return self._objective.collate(places, generator).to(self.device)
 
     def _forward(self, batch: Batch, number: int, piece: int) -> tuple[Tensor, int]:
-        torch.manual_seed(derive_seed(self._recipe.seed, "dropout", number, piece))
+        seed_device(self.device, derive_seed(self._recipe.seed, "dropout", number, piece))
         with torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=self.is_bf16):
             try:
                 total, targets = self._module(batch)
