@@ -99,9 +99,11 @@ def _parameters(title: str, parameters: Iterable[Parameter], fitted: Fit) -> Tab
     kinds = list(fitted.standard_errors)
     rows: list[tuple[Value, ...]] = []
     for one in parameters:
+        if one.is_fixed:
+            rows.append((f"{one.name} (fixed)", one.value, *([None] * (3 + len(kinds)))))
+            continue
         errors = [fitted.standard_errors[kind].get(one.name) for kind in kinds]
-        name = f"{one.name} (fixed)" if one.is_fixed else one.name
-        rows.append((name, one.value, one.low, one.high, one.stderr, *errors))
+        rows.append((one.name, one.value, one.low, one.high, one.stderr, *errors))
     header = ("parameter", "value", "low", "high", "se", *(f"se {kind}" for kind in kinds))
     return Table(title, header, tuple(rows))
 
