@@ -38,7 +38,13 @@ class Covariances:
 
 
 def covariances(solution: Solution) -> Covariances:
-    """Compute both covariances; 0 for coordinates that are held."""
+    """Compute both covariances; 0 for coordinates that are held, and where the law meets every point exactly."""
+    with np.errstate(all="ignore"):
+        found = _covariances(solution)
+    return Covariances(*(np.where(np.isfinite(each), each, 0.0) for each in (found.homoscedastic, found.robust)))
+
+
+def _covariances(solution: Solution) -> Covariances:
     model = solution.face
     matrix = model.search.frame.reduction().matrix
     size = len(solution.coordinates)

@@ -171,7 +171,7 @@ def _gradient_norm(model: Model, coordinates: FloatArray) -> float:
     state = problem.curve.evaluate(coordinates[None])
     residuals = problem.residuals(problem.target(), state)
     # Absolute deviations have no gradient at a vertex; a width far below the residuals gives the least of the subgradients.
-    width = np.array([max(model.loss.width(), 1e-6 * float(np.median(np.abs(residuals))))])
+    width = np.array([max(model.loss.width(), 1e-6 * float(np.median(np.abs(residuals))), np.finfo(float).tiny)])
     slopes = problem.slopes(state, residuals, model.weights, width)
     gradient = problem.gradient(state, slopes, coordinates[None]) @ problem.reduction.matrix
     scale = float(width[0]) if model.loss.is_absolute else 1.0

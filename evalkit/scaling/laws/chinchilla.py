@@ -62,7 +62,7 @@ class Chinchilla(Law):
         log_n, log_d = np.log(inputs.get("N")), np.log(inputs.get("D"))
         one = np.ones_like(log_n)
         count = max(1, len(groups))
-        which = np.zeros(len(one), dtype=np.int64) if inputs.group is None else inputs.group
+        which = inputs.group if groups and inputs.group is not None else np.zeros(len(one), dtype=np.int64)
         offsets = (which[:, None] == np.arange(count)).astype(float)
         terms = [
             ((count, count + 1), np.column_stack([one, -log_n])),

@@ -81,6 +81,9 @@ class TermsCurve(Curve):
         self._places = [list(places) for places, _ in terms]
         self._factors = [np.ascontiguousarray(factors) for _, factors in terms]
         self._pairs = [(k, m) for k in range(len(terms)) for m in range(k + 1)]
+        self._blocks = [
+            (slice(None), np.array(self._places[k])[:, None], np.array(self._places[m])) for k, m in self._pairs
+        ]
         self._products = [
             (self._factors[k][:, :, None] * self._factors[m][:, None, :]).reshape(len(self._factors[k]), -1)
             for k, m in self._pairs
@@ -109,14 +112,14 @@ class TermsCurve(Curve):
         result = np.zeros((len(outer), self.size, self.size))
         crossed = outer if second is None else outer - second
         scaled = [crossed * share for share in state.parts]
-        for (k, m), products in zip(self._pairs, self._products, strict=True):
+        for (k, m), place, products in zip(self._pairs, self._blocks, self._products, strict=True):
             coefficients = scaled[k] * state.parts[m]
             if k == m and k < self._powers and second is not None:
                 coefficients += second * state.parts[k]
             block = (coefficients @ products).reshape(-1, len(self._places[k]), len(self._places[m]))
-            result[np.ix_(range(len(outer)), self._places[k], self._places[m])] += block
+            result[place] += block
             if k != m:
-                result[np.ix_(range(len(outer)), self._places[m], self._places[k])] += block.transpose(0, 2, 1)
+                result.transpose(0, 2, 1)[place] += block
         return result
 
     def slopes(self, state: State) -> FloatArray:

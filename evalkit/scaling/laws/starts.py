@@ -11,6 +11,9 @@ from evalkit.scaling.arrays import FloatArray
 from evalkit.scaling.laws.base import Starter
 from evalkit.scaling.solver.grid import EXPONENTS, ExponentGrid, local_cells, log_amplitudes
 
+_CHUNK = 40_000
+"""Cells of all problems that are solved together: what stays in a processor's cache is solved twice as fast."""
+
 
 def cell_grid(alphas: Sequence[float] | None, betas: Sequence[float] | None, is_tied: bool = False) -> FloatArray:
     """Give pairs of exponents, shape (cells, 2).
@@ -62,7 +65,7 @@ class PowerStarter(Starter):
     def resampled(self, weights: FloatArray, losses: FloatArray) -> FloatArray:
         """Give the best amplitudes of each problem's lowest cell."""
         parts = []
-        size = max(1, 400_000 // len(self.cells))
+        size = max(1, _CHUNK // len(self.cells))
         for first in range(0, len(weights), size):
             rows = slice(first, first + size)
             own = losses if losses.ndim == 1 else losses[rows]

@@ -10,6 +10,7 @@ References:
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,7 +31,7 @@ class Cells:
     amplitudes: FloatArray
     """Shape (S, cells, 3): of u, v and 1; 0 on a face."""
     objective: FloatArray
-    """Shape (S, cells)."""
+    """Shape (S, cells); infinite where an amplitude would be negative and another cell stands for the face without it."""
 
 
 class ExponentGrid:
@@ -82,32 +83,41 @@ class ExponentGrid:
         for face in _FACES:
             if not set(face) <= set(self._terms):
                 continue
-            todo = ~np.isfinite(best)
-            if len(face) < len(self._terms) and not todo.any():
-                break
-            solution, gain = _solve_face(gram, right, face, shape)
+            cells = self._representatives(face)
+            solution, gain = _solve_face(_at(gram, cells), [_column(each, cells) for each in right], face)
             feasible = np.all([each > 0 for each in solution], axis=0)
             objective = np.where(feasible, total - gain, np.inf)
             # With the interior feasible no face can be lower, since the problem is convex.
-            better = objective < best
-            best = np.where(better, objective, best)
+            better = objective < best[:, cells]
+            best[:, cells] = np.where(better, objective, best[:, cells])
             for index in range(3):
                 value = solution[face.index(index)] if index in face else 0.0
-                amplitudes[..., index] = np.where(better, value, amplitudes[..., index])
+                amplitudes[:, cells, index] = np.where(better, value, amplitudes[:, cells, index])
         return Cells(amplitudes, best)
+
+    def _representatives(self, face: tuple[int, ...]) -> IntArray:
+        """Give the cells to solve a face in: without a power its exponent is of no effect, so one cell stands for many."""
+        if 0 in face and (1 in face or 1 not in self._terms):
+            return np.arange(len(self.cells))
+        keys = self._first if 0 in face else self._second if 1 in face else np.zeros(len(self.cells))
+        places: IntArray = np.unique(keys, return_index=True)[1]
+        return places
+
+
+def _column(values: FloatArray, cells: IntArray) -> FloatArray:
+    return values if values.shape[1] == 1 else values[:, cells]
+
+
+def _at(gram: dict[tuple[int, int], FloatArray], cells: IntArray) -> dict[tuple[int, int], FloatArray]:
+    return {place: _column(values, cells) for place, values in gram.items()}
 
 
 def _solve_face(
-    gram: dict[tuple[int, int], FloatArray],
-    right: tuple[FloatArray, ...],
-    face: tuple[int, ...],
-    shape: tuple[int, int],
+    gram: dict[tuple[int, int], FloatArray], right: Sequence[FloatArray], face: tuple[int, ...]
 ) -> tuple[list[FloatArray], FloatArray]:
     """Solve the normal equations of some amplitudes by elimination; returns them and by how much the objective falls."""
-    matrix = {
-        (a, b): np.broadcast_to(gram[face[a], face[b]], shape) for a in range(len(face)) for b in range(a, len(face))
-    }
-    x = [np.broadcast_to(right[k], shape) for k in face]
+    matrix = {(a, b): gram[face[a], face[b]] for a in range(len(face)) for b in range(a, len(face))}
+    x = [right[k] for k in face]
     with np.errstate(all="ignore"):
         for j in range(len(face)):
             for a in range(j + 1, len(face)):
@@ -115,10 +125,9 @@ def _solve_face(
                 for b in range(a, len(face)):
                     matrix[a, b] = matrix[a, b] - factor * matrix[j, b]
                 x[a] = x[a] - factor * x[j]
-        gain = np.zeros(shape)
-        solution: list[FloatArray] = [np.zeros(shape)] * len(face)
+        gain: FloatArray = np.asarray(sum(x[j] * x[j] / matrix[j, j] for j in range(len(face))))
+        solution: list[FloatArray] = [gain] * len(face)
         for j in range(len(face) - 1, -1, -1):
-            gain = gain + x[j] * x[j] / matrix[j, j]
             rest = x[j]
             for b in range(j + 1, len(face)):
                 rest = rest - matrix[j, b] * solution[b]
