@@ -120,7 +120,7 @@ class Table:
 
 
 def read_table(path: str | Path) -> Table:
-    """Read a file with a header line; ``.tsv`` is separated by tabs, anything else by commas.
+    """Read a file with a header line, separated by commas, tabs or semicolons, whichever the header has most of.
 
     Raises:
         DataError: It cannot be read, has no rows, or its columns do not fit.
@@ -130,7 +130,9 @@ def read_table(path: str | Path) -> Table:
         found = "is a folder" if place.is_dir() else "is not there"
         raise DataError(path, f"{found}; expected a CSV file with a header line")
     text = read_text(place, _LARGEST_BYTES).removeprefix("\ufeff")
-    reader = csv.reader(text.splitlines(keepends=True), delimiter="\t" if place.suffix == ".tsv" else ",", strict=True)
+    first = next((line for line in text.splitlines() if line.strip()), "")
+    delimiter = max(",\t;", key=first.count)
+    reader = csv.reader(text.splitlines(keepends=True), delimiter=delimiter, strict=True)
     header: tuple[str, ...] | None = None
     rows, lines, begin = [], [], 1
     try:

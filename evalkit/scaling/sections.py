@@ -75,7 +75,7 @@ def sections(fit: Fit, axis: str) -> list[Section]:
     found = []
     for held in held_values(points, other):
         line = {"axis": axis, "label": f"{other} = {held:.3g}", "x": x, "observed": observed, "held": held}
-        found.append(_section(fit, _at(fit, {axis: x, other: np.full_like(x, held)}), line))
+        found.append(_section(fit, with_group(fit, {axis: x, other: np.full_like(x, held)}), line))
     return found
 
 
@@ -91,7 +91,7 @@ def best_section(fit: Fit, budgets: FloatArray, observed: tuple[float, float]) -
     """Loss along the best split of each budget C = 6ND into size and tokens."""
     sizes, tokens = best_split(fit, budgets)
     line = {"axis": "C", "label": "best N and D of each budget", "x": budgets, "observed": observed}
-    return _section(fit, _at(fit, {"N": sizes, "D": tokens}), {**line, "sizes": sizes, "tokens": tokens})
+    return _section(fit, with_group(fit, {"N": sizes, "D": tokens}), {**line, "sizes": sizes, "tokens": tokens})
 
 
 def best_split(fit: Fit, budgets: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -101,7 +101,7 @@ def best_split(fit: Fit, budgets: FloatArray) -> tuple[FloatArray, FloatArray]:
     step = logs[1] - logs[0]
     sizes = np.repeat(np.exp(logs)[None], len(budgets), axis=0)
     tokens = budgets[:, None] / 6.0 / sizes
-    losses = fit.predict(_at(fit, {"N": sizes.ravel(), "D": tokens.ravel()})).reshape(sizes.shape)
+    losses = fit.predict(with_group(fit, {"N": sizes.ravel(), "D": tokens.ravel()})).reshape(sizes.shape)
     place = np.clip(losses.argmin(axis=1), 1, _SIZES - 2)
     rows = np.arange(len(budgets))
     left, middle, right = (losses[rows, place + shift] for shift in (-1, 0, 1))
@@ -111,10 +111,16 @@ def best_split(fit: Fit, budgets: FloatArray) -> tuple[FloatArray, FloatArray]:
     return best, budgets / 6.0 / best
 
 
-def _at(fit: Fit, at: dict[str, FloatArray]) -> dict[str, object]:
-    """Add the group of a law that has groups: the first one of the points."""
+def drawn_group(fit: Fit) -> str | None:
+    """The group whose lines are drawn: the first one of the points; None for a law without groups."""
     groups = fit.law.groups(fit.points)
-    return {**at, "group": groups[0]} if groups else dict(at)
+    return groups[0] if groups else None
+
+
+def with_group(fit: Fit, at: Mapping[str, FloatArray]) -> dict[str, object]:
+    """Add the group that is drawn to where a law is evaluated."""
+    group = drawn_group(fit)
+    return dict(at) if group is None else {**at, "group": group}
 
 
 def _section(fit: Fit, at: Mapping[str, object], line: Mapping[str, Any]) -> Section:

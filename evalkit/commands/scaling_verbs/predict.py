@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from evalkit.scaling.bands import Band
 
 _AXES = ("N", "D", "C", "U")
+_MOST = 1e60
+"""Beyond it products leave the range of floating point."""
 
 
 @click.command(name="predict")
@@ -71,6 +73,9 @@ def places(saved: Saved, given: Mapping[str, tuple[float, ...]]) -> dict[str, Fl
         raise InvalidInputError(
             f"--{others[0]} is given; the law {law.formula} is a function of {', '.join(wanted)} alone"
         )
+    for name, values in named.items():
+        if max(values) > _MOST:
+            raise InvalidInputError(f"--{name} is {max(values)!r}; expected at most {_MOST:g}")
     count = max(map(len, named.values()))
     for name, values in named.items():
         if len(values) not in (1, count):

@@ -6,6 +6,7 @@ Figures are made without pyplot, so that neither a display nor state of the proc
 from __future__ import annotations
 
 import io
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import wraps
@@ -115,7 +116,9 @@ def to_bytes(figure: Figure, form: str) -> bytes:
     buffer = io.BytesIO()
     # Without these the time and the version of matplotlib would be in the file.
     metadata: dict[str, Any] = {"Date": None, "Creator": None} if form == "svg" else {"Software": None}
-    with _style():
+    # A letter that the font lacks is drawn as a box; that is no reason for a line on stderr.
+    with _style(), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph ")
         figure.savefig(buffer, format=form, dpi=_PNG_DPI, metadata=metadata)
     return buffer.getvalue()
 

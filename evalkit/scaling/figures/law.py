@@ -21,8 +21,10 @@ from evalkit.scaling.figures.canvas import (
     split_line,
     styled,
 )
+from evalkit.scaling.optimal import optimal
 from evalkit.scaling.result import Fit
-from evalkit.scaling.sections import TITLES, Section, best_section, places, sections
+from evalkit.scaling.sections import TITLES, Section, best_section, drawn_group, places, sections, with_group
+from evalkit.table import printable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -50,7 +52,8 @@ def draw_law(fit: Fit, floor: tuple[str, float] | None = None) -> Figure:
             axis.annotate(floor[0], (0.02, floor[1]), xycoords=("axes fraction", "data"), fontsize=7.5, va="bottom")
         log_axes(axis, TITLES[name], f"loss in {fit.points.loss_unit}")
         level = f"{100 * fit.level:g}% band of the mean" if fit.draws is not None else "no intervals"
-        axis.set_title(f"L({name}); {level}")
+        group = drawn_group(fit)
+        axis.set_title(f"L({name}); {level}{'' if group is None else f'; {printable(group)}'}")
     return figure
 
 
@@ -110,7 +113,7 @@ def _allocation_band(fit: Fit, budgets: FloatArray) -> list[tuple[FloatArray, Fl
     if fit.draws is None:
         return None
     for compute in budgets:
-        best = fit.optimal(C=float(compute))
+        best = optimal(fit, C=float(compute), group=drawn_group(fit))
         found.append([(best.N.low, best.N.high), (best.D.low, best.D.high)])
     ends = np.array(found, dtype=np.float64)  # (budgets, N or D, low or high)
     if not np.isfinite(ends).all():
@@ -130,7 +133,8 @@ def draw_contours(fit: Fit) -> Figure:
     x = np.geomspace(sizes.min() / 2, sizes.max() * 10, 121)
     y = np.geomspace(tokens.min() / 2, tokens.max() * 10, 121)
     grid = np.meshgrid(x, y)
-    losses = fit.predict({"N": grid[0].ravel(), "D": grid[1].ravel()}).reshape(grid[0].shape)
+    at = with_group(fit, {"N": grid[0].ravel(), "D": grid[1].ravel()})
+    losses = fit.predict(at).reshape(grid[0].shape)
     levels = nice_steps(float(losses.min()), float(np.quantile(losses, 0.97)), most=16)
     norm = Normalize(float(losses.min()), float(points.loss.max()))
     lines = axis.contour(x, y, losses, levels=levels, cmap=MAP, norm=norm, linewidths=1.0)

@@ -12,6 +12,7 @@ from evalkit.scaling.arrays import FloatArray
 from evalkit.scaling.figures.canvas import BLUE, GREY, INK, ORANGE, legend, panels, plain_log, styled
 from evalkit.scaling.profile import Profile
 from evalkit.scaling.result import Fit
+from evalkit.table import printable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -48,8 +49,8 @@ def draw_profiles(profiles: Mapping[str, Profile], estimates: Mapping[str, float
         axis.locator_params(axis="x", nbins=5)
         if name in LOGARITHMIC:
             plain_log(axis, "x")
-        axis.set_xlabel(name)
-        axis.set_title(f"{name} = {estimates[name]:.4g} [{_end(profile.low)}, {_end(profile.high)}]")
+        axis.set_xlabel(printable(name))
+        axis.set_title(f"{printable(name)} = {estimates[name]:.4g} [{_end(profile.low)}, {_end(profile.high)}]")
         axis.set_ylim(bottom=0)
     for axis in axes[len(profiles) :]:
         axis.set_visible(False)
@@ -90,6 +91,6 @@ def _scatter(axis: Axes, fit: Fit, first: str, second: str, x: FloatArray, y: Fl
             plain_log(axis, which)
     axis.plot(x, y, "o", ms=2, color=BLUE, alpha=0.25, mew=0)
     axis.plot(fit.values[first], fit.values[second], "+", ms=12, color=ORANGE, mew=2, label="fit")
-    axis.set_xlabel(first)
-    axis.set_ylabel(second)
+    axis.set_xlabel(printable(first))
+    axis.set_ylabel(printable(second))
     legend(axis, loc="best")

@@ -75,6 +75,12 @@ def test_tabs_byte_order_mark_windows_line_ends_and_quotes_are_read(tmp_path):
     assert quoted.lines == (2, 4)
 
 
+@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+def test_the_header_says_what_separates(tmp_path, delimiter):
+    text = "N,loss,run\n1e6,2.5,a\n".replace(",", delimiter)
+    assert read_table(write(tmp_path, text)).rows == (("1e6", "2.5", "a"),)
+
+
 def test_true_and_false_are_read_in_their_usual_spellings(tmp_path):
     table = read_table(write(tmp_path, "N,loss,final\n1,2,TRUE\n2,1,0\n"))
     assert point_columns(table, {})["final"] == [True, False]
