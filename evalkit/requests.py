@@ -271,6 +271,8 @@ class ModelSettings:
     """``float32``, ``bfloat16`` or ``float16``."""
     batch_size: int | None = None
     """Sequences at once; None finds a token budget and halves it when memory runs out."""
+    compile: bool = False
+    """Whether torch's compiler fuses kernels, which changes values in their last digits."""
     on_overflow: str = "error"
     """What happens to texts longer than the model: ``error``, ``truncate``, ``window`` or ``skip``."""
     decoding: Decoding = field(default_factory=Decoding)

@@ -63,6 +63,8 @@ class RunOptions:
     """Floating-point type of neural models."""
     batch_size: str
     """Sequences at once, or auto."""
+    compile: bool
+    """Whether torch's compiler fuses kernels."""
     on_overflow: str
     """What happens to texts longer than the model."""
     tag_decoding: str
@@ -327,6 +329,7 @@ def model_settings(options: RunOptions) -> ModelSettings:
     return ModelSettings(
         device=options.device,
         dtype=options.dtype,
+        compile=options.compile,
         batch_size=None if size == "auto" else int(size),
         on_overflow=options.on_overflow,
         decoding=decoding,

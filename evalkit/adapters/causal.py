@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain, groupby, islice
 from typing import TYPE_CHECKING
 
@@ -65,7 +66,7 @@ class CausalAdapter:
             raise InvalidInputError(f"batch size is {settings.batch_size}; expected at least 1, or auto")
         self.info = info
         self._settings, self._tokenizer = settings, tokenizer
-        self._stack = open_stack(model)
+        self._stack = open_stack(model, is_compiled=settings.compile)
         budget = Budget(self._stack.device, settings.batch_size)
         self._generator = Generator(self._stack, self._chooser(), budget)
         self._scorer = Scorer(self._stack, budget)
@@ -201,7 +202,8 @@ class CausalAdapter:
         ]
 
         def respond() -> Iterator[Response]:
-            stream = answer_each([question for text in windows for question in text], self._scorer.score)
+            score = partial(self._scorer.score, is_ranked=False)
+            stream = answer_each([question for text in windows for question in text], score)
             for request, ids, text in zip(requests, texts, windows, strict=True):
                 yield RollingResponse(
                     example_id=request.example_id,

@@ -98,6 +98,8 @@ def open_hf(target: str, settings: ModelSettings | None = None) -> HfAdapter:
     """
     settings = settings or ModelSettings()
     device = find_device(settings.device)
+    if settings.compile:
+        raise InvalidInputError(f"hf:{target}: --compile is for evalkit's own models; leave it out")
     if settings.dtype not in DTYPES:
         raise UnknownNameError("dtype", settings.dtype, DTYPES)
     transformers = _import_transformers()

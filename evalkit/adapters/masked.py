@@ -10,6 +10,7 @@ from evalkit.adapters.encoder.gaps import GapScorer
 from evalkit.adapters.encoder.labelling import Labeller, word_separator
 from evalkit.adapters.encoder.passages import MaskedTokenizer
 from evalkit.adapters.encoder.spans import LONGEST_ANSWER, SpanFinder
+from evalkit.adapters.encoder.stack import BertStack
 from evalkit.adapters.engine.batching import Budget
 from evalkit.adapters.engine.overflow import check_policy
 from evalkit.adapters.responses import unanswerable
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 class _Answerer(Protocol):
     kind: ClassVar[str]
+    stack: BertStack
 
     def answer(self, requests: Sequence[Any]) -> Iterator[Response]: ...
 
@@ -68,20 +70,10 @@ class MaskedAdapter:
         _check_frame(model, tokenizer)
         self.info = info
         model.eval()
-        budget, policy = Budget(model.bert.tokens.weight.device, settings.batch_size), settings.on_overflow
-        self._answerer: _Answerer
-        if isinstance(model, BertForTokenLabels):
-            _check_labels(labels, model.head.out.out_features)
-            self._answerer = Labeller(model, labels, tokenizer, budget, policy, decoding=settings.tag_decoding)
-        elif isinstance(model, BertForClasses):
-            _check_labels(labels, model.head.out.out_features)
-            self._answerer = Classifier(model, labels, tokenizer, budget, policy)
-        elif isinstance(model, BertForSpans):
-            self._answerer = SpanFinder(model, tokenizer, budget, policy, max_answer_tokens)
-        elif isinstance(model, BertForMaskedLm):
-            self._answerer = GapScorer(model, tokenizer, budget)
-        else:
-            raise InvalidTypeError(f"{type(model).__name__} has a head that is not known here")
+        budget = Budget(model.bert.tokens.weight.device, settings.batch_size)
+        self._answerer = _by_head(model, tokenizer, budget, settings, labels, max_answer_tokens)
+        if settings.compile:
+            self._answerer.stack.compile()
 
     @property
     def supports(self) -> frozenset[str]:
@@ -107,6 +99,28 @@ class MaskedAdapter:
             if request.kind != self._answerer.kind:
                 raise unanswerable(request, f"a model for {self._answerer.kind!r} requests")
         return self._answerer.answer(requests)
+
+
+def _by_head(
+    model: BertWithHead,
+    tokenizer: MaskedTokenizer,
+    budget: Budget,
+    settings: ModelSettings,
+    labels: Sequence[str],
+    max_answer_tokens: int,
+) -> _Answerer:
+    policy = settings.on_overflow
+    if isinstance(model, BertForTokenLabels):
+        _check_labels(labels, model.head.out.out_features)
+        return Labeller(model, labels, tokenizer, budget, policy, decoding=settings.tag_decoding)
+    if isinstance(model, BertForClasses):
+        _check_labels(labels, model.head.out.out_features)
+        return Classifier(model, labels, tokenizer, budget, policy)
+    if isinstance(model, BertForSpans):
+        return SpanFinder(model, tokenizer, budget, policy, max_answer_tokens)
+    if isinstance(model, BertForMaskedLm):
+        return GapScorer(model, tokenizer, budget)
+    raise InvalidTypeError(f"{type(model).__name__} has a head that is not known here")
 
 
 def _check_frame(model: BertWithHead, tokenizer: MaskedTokenizer) -> None:

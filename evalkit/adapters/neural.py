@@ -9,6 +9,7 @@ from pathlib import Path
 import torch
 from torch import nn
 
+from evalkit.adapters.engine.compiling import check_compiler
 from evalkit.checkpoints import Checkpoint, load_checkpoint
 from evalkit.errors import InvalidInputError, UnknownNameError
 from evalkit.requests import ModelAdapter, ModelInfo, ModelSettings
@@ -42,6 +43,8 @@ def open_checkpoint(target: str, settings: ModelSettings) -> ModelAdapter:
     device = find_device(settings.device)
     if settings.dtype not in DTYPES:
         raise UnknownNameError("dtype", settings.dtype, DTYPES)
+    if settings.compile:
+        check_compiler(device)
     checkpoint = load_checkpoint(target, device, DTYPES[settings.dtype])
     if settings.tag_decoding == "auto":
         settings = replace(settings, tag_decoding=str(checkpoint.card.details.get("tag_decoding", "independent")))

@@ -112,6 +112,8 @@ def _check_settings(settings: ModelSettings) -> None:
     if settings.on_overflow not in POLICIES:
         known = UnknownNameError("overflow policy", settings.on_overflow, POLICIES)
         raise InvalidInputError(f"{known}: only the server has the tokenizer that could cut a text")
+    if settings.compile:
+        raise InvalidInputError("--compile is for models that are computed here, not on a server; leave it out")
     if settings.batch_size is not None and settings.batch_size < 1:
         raise InvalidInputError(f"batch size is {settings.batch_size}; expected at least 1 request at once, or auto")
 

@@ -93,7 +93,7 @@ class Seq2SeqAdapter:
         self._settings, self._tokenizer = settings, tokenizer
         start = tokenizer.pad_id if model.config.start_id is None else model.config.start_id
         chooser: Chooser = choose_targets(settings.decoding, tokenizer, start)
-        self._steps = T5Steps(model.eval(), start, chooser.rows)
+        self._steps = T5Steps(model.eval(), start, chooser.rows, is_compiled=settings.compile)
         budget = Budget(self._steps.device, settings.batch_size)
         self._generator = Generator(self._steps, chooser, budget)
         self._scorer = Scorer(self._steps, budget)

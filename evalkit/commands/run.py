@@ -59,6 +59,7 @@ __all__ = ["RunOptions", "command", "format_interval", "format_value", "model_se
     help="Type of weights and arithmetic; neural models only.",
 )
 @click.option("--batch-size", default="auto", show_default=True, metavar="auto|N", help="Sequences at once.")
+@click.option("--compile", is_flag=True, help="Let torch's compiler fuse kernels; changes values in their last digits.")
 @click.option(
     "--on-overflow",
     type=click.Choice(["error", "truncate", "window", "skip"]),

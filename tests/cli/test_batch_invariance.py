@@ -35,8 +35,8 @@ def test_every_family_is_measured_for_each_kind_of_request(evalkit, request, mod
 def test_a_model_whose_numbers_depend_on_its_neighbours_is_found_and_exits_with_1(evalkit, gpt, monkeypatch):
     batch = Scorer._batch
 
-    def drifting(self, questions):
-        found = batch(self, questions)
+    def drifting(self, questions, is_ranked):
+        found = batch(self, questions, is_ranked)
         return [
             [type(one)(one.logprob_nats - 1e-3 * (len(questions) - 1), one.is_greedy) for one in scored]
             for scored in found
@@ -58,7 +58,7 @@ def test_a_model_whose_numbers_depend_on_its_neighbours_is_found_and_exits_with_
     [
         (("--batch-invariance",), "name it with --model FOLDER"),
         (("--model", "x"), "--model 'x' is measured by --batch-invariance only"),
-        (("--batch-invariance", "--metrics", "--model", "x"), "three different checks"),
+        (("--batch-invariance", "--metrics", "--model", "x"), "are different checks; name one at a time"),
         (("--batch-invariance", "--model", "baseline:copy"), "'baseline:copy' computes nothing in batches"),
         (("--batch-invariance", "--model", "nowhere"), "model 'nowhere' is no folder"),
     ],

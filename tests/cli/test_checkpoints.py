@@ -1,6 +1,7 @@
 """Checkpoint folders through the command line: tiny random models of the three families on embedded tasks."""
 
 import pytest
+import torch
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -96,6 +97,38 @@ def test_numbers_and_samples_do_not_depend_on_the_batch_size(evalkit, gpt, tmp_p
         found = record(evalkit(*arguments, "--on-overflow", "truncate"))
         samples.append((tmp_path / "runs" / found["id"] / "samples.jsonl").read_bytes())
     assert samples[0] == samples[1] == samples[2]
+
+
+@pytest.mark.slow
+def test_compiling_is_named_in_the_record_and_gives_the_same_numbers(evalkit, gpt):
+    arguments = ("run", "--task", "mini_lm", "--size", 3, "--model", gpt, "--device", "cpu", "--json")
+    plain, compiled = record(evalkit(*arguments)), record(evalkit(*arguments, "--compile"))
+    assert (plain["settings"]["compile"], compiled["settings"]["compile"]) == (False, True)
+    assert compiled["counts"]["cached"] == 0
+    for one, other in zip(plain["metrics"], compiled["metrics"], strict=True):
+        assert other["value"] == pytest.approx(one["value"], rel=1e-5)
+
+
+def test_a_missing_compiler_is_one_clear_line_before_the_model_is_read(evalkit, gpt, monkeypatch):
+    def compile_nothing(function, **options):
+        def run(*arguments):
+            raise RuntimeError("No working C++ compiler found\nand more")
+
+        return run
+
+    monkeypatch.setattr(torch, "compile", compile_nothing)
+    monkeypatch.setattr("evalkit.adapters.neural.load_checkpoint", None)
+    outcome = evalkit("run", "--task", "mini_lm", "--size", 3, "--model", gpt, "--device", "cpu", "--compile")
+    assert outcome.code == 2
+    (line,) = outcome.err.strip().splitlines()
+    assert "--compile does not work here: No working C++ compiler found; it needs a C++ compiler such as g++" in line
+
+
+@pytest.mark.parametrize("model", ["hf:nowhere", "openai:toy@http://127.0.0.1:9"])
+def test_models_that_evalkit_does_not_run_itself_are_not_compiled(evalkit, model):
+    outcome = evalkit("run", "--task", "mini_lm", "--size", 3, "--model", model, "--compile")
+    assert outcome.code == 2
+    assert "--compile is for" in outcome.err
 
 
 @pytest.mark.parametrize(

@@ -78,8 +78,8 @@ class Classifier:
         self, model: BertForClasses, labels: Sequence[str], tokenizer: MaskedTokenizer, budget: Budget, policy: str
     ) -> None:
         self._model, self._labels = model, tuple(labels)
-        self._stack = BertStack(model.bert)
-        self._fitter = TextFitter(tokenizer, self._stack.max_length, policy)
+        self.stack = BertStack(model.bert)
+        self._fitter = TextFitter(tokenizer, self.stack.max_length, policy)
         self._tokenizer, self._budget = tokenizer, budget
         self._allowed = cache(self._find_allowed)
 
@@ -133,7 +133,7 @@ class Classifier:
 
     @torch.inference_mode()
     def _read(self, passages: list[Passage]) -> list[list[float]]:
-        first = self._stack.read(passages)  # (G, D)
+        first = self.stack.read(passages)  # (G, D)
         logits: list[list[float]] = self._model.head(self._model.bert.pool(first[:, None])).float().tolist()
         return logits
 

@@ -61,7 +61,7 @@ class GapScorer:
         if tokenizer.mask_id is None:
             raise InvalidInputError("the tokenizer has no mask token; a masked language model hides tokens by it")
         self._model, self._mask_id = model, tokenizer.mask_id
-        self._stack = BertStack(model.bert)
+        self.stack = BertStack(model.bert)
         self._tokenizer, self._budget = tokenizer, budget
 
     def answer(self, requests: Sequence[RollingRequest]) -> Iterator[RollingResponse]:
@@ -85,7 +85,7 @@ class GapScorer:
 
     def _gaps(self, ids: Sequence[int]) -> Iterator[Gap]:
         frame = self._tokenizer.frame
-        room = self._stack.max_length - len(frame.single(()))
+        room = self.stack.max_length - len(frame.single(()))
         windows = overlapping_windows(len(ids), room, max(1, room // 2))
         for window, share in zip(windows, share_out(range(len(ids)), windows), strict=True):
             shown = tuple(frame.single(ids[window.start : window.stop]))
@@ -94,7 +94,7 @@ class GapScorer:
 
     @torch.inference_mode()
     def _read(self, gaps: list[Gap]) -> list[float]:
-        hidden = self._stack.read([self._hide(gap) for gap in gaps])  # (G, D)
+        hidden = self.stack.read([self._hide(gap) for gap in gaps])  # (G, D)
         tokens = torch.tensor([gap.ids[gap.place] for gap in gaps], device=hidden.device)
         size = max(1, _CHUNK_LOGITS // self._model.config.vocab_size)
         logprobs: list[float] = []

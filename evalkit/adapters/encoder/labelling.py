@@ -135,8 +135,8 @@ class Labeller:
         if decoding not in TAG_DECODINGS:
             raise UnknownNameError("tag decoding", decoding, TAG_DECODINGS)
         self._model, self._labels = model, tuple(labels)
-        self._stack = BertStack(model.bert)
-        self._fitter, self._budget = WordFitter(tokenizer, self._stack.max_length, policy), budget
+        self.stack = BertStack(model.bert)
+        self._fitter, self._budget = WordFitter(tokenizer, self.stack.max_length, policy), budget
         self._transitions = TagTransitions(self._labels) if decoding == "constrained" else None
         self.separator = " "
 
@@ -196,7 +196,7 @@ class Labeller:
 
     @torch.inference_mode()
     def _read(self, passages: list[Passage]) -> list[Floats]:
-        logits = self._model.head(self._stack.read(passages)).double().cpu().numpy()  # (M, D) -> (M, L)
+        logits = self._model.head(self.stack.read(passages)).double().cpu().numpy()  # (M, D) -> (M, L)
         ends = np.cumsum([len(passage.wanted) for passage in passages])
         return np.split(logits, ends[:-1])
 

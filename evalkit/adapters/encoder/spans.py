@@ -129,8 +129,8 @@ class SpanFinder:
         self, model: BertForSpans, tokenizer: MaskedTokenizer, budget: Budget, policy: str, longest: int
     ) -> None:
         self._model, self._longest = model, longest
-        self._stack = BertStack(model.bert)
-        self._fitter = ContextFitter(tokenizer, self._stack.max_length, policy, longest)
+        self.stack = BertStack(model.bert)
+        self._fitter = ContextFitter(tokenizer, self.stack.max_length, policy, longest)
         self._tokenizer, self._budget = tokenizer, budget
 
     def answer(self, requests: Sequence[SpanRequest]) -> Iterator[SpanResponse]:
@@ -159,7 +159,7 @@ class SpanFinder:
 
     @torch.inference_mode()
     def _read(self, passages: list[Passage]) -> list[Tensor]:
-        ends = self._model.head(self._stack.read(passages))  # two of (M,)
+        ends = self._model.head(self.stack.read(passages))  # two of (M,)
         both = torch.stack(ends).cpu().double()
         return list(torch.split(both, [len(passage.wanted) for passage in passages], dim=1))
 

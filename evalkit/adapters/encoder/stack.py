@@ -16,6 +16,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from evalkit.adapters.encoder.passages import Passage
+from evalkit.adapters.engine.compiling import region
 from evalkit.adapters.engine.linear import FastLinear
 from evalkit_models.bert import Bert, BertBlock
 
@@ -34,6 +35,12 @@ class BertStack:
         self._heads, self._offset, self._has_segments = config.heads, config.position_offset, config.segments > 1
         self._bert = bert
         self._blocks = [_FastBlock(block) for block in bert.blocks if isinstance(block, BertBlock)]
+        self._finish = _FastBlock.finish
+
+    def compile(self) -> None:
+        """Let torch's compiler fuse what is around attention."""
+        self._blocks = [_FastBlock(block, is_plain=True) for block in self._bert.blocks if isinstance(block, BertBlock)]
+        self._finish = region(_FastBlock.finish, is_compiled=True)
 
     @torch.inference_mode()
     def read(self, passages: Sequence[Passage]) -> Tensor:
@@ -46,10 +53,10 @@ class BertStack:
         x = self._embed(passages, lengths)  # (N, D)
         groups = [(len(list(group)), length) for length, group in groupby(lengths)]
         for block in self._blocks[:-1]:
-            x = block.finish(x, self._attend(block.qkv(x), groups))
+            x = self._finish(block, x, self._attend(block.qkv(x), groups))
         last, wanted = self._blocks[-1], self._wanted(passages, lengths)
         # Attention is the last to read the other tokens.
-        return last.finish(x[wanted], self._attend(last.qkv(x), groups)[wanted])
+        return self._finish(last, x[wanted], self._attend(last.qkv(x), groups)[wanted])
 
     def _embed(self, passages: Sequence[Passage], lengths: Sequence[int]) -> Tensor:
         ids = self._tensor(chain.from_iterable(passage.ids for passage in passages))
@@ -85,12 +92,12 @@ class BertStack:
 class _FastBlock:
     """The layers of one block."""
 
-    def __init__(self, block: BertBlock) -> None:
+    def __init__(self, block: BertBlock, *, is_plain: bool = False) -> None:
         attention, mlp = block.attention, block.mlp
-        self.qkv = FastLinear(attention.qkv.weight, attention.qkv.bias)
-        self._out = FastLinear(attention.out.weight, attention.out.bias)
-        self._up = FastLinear(mlp.up.weight, mlp.up.bias, gelu=True, is_exact=True)
-        self._down = FastLinear(mlp.down.weight, mlp.down.bias)
+        self.qkv = FastLinear(attention.qkv.weight, attention.qkv.bias, is_plain=is_plain)
+        self._out = FastLinear(attention.out.weight, attention.out.bias, is_plain=is_plain)
+        self._up = FastLinear(mlp.up.weight, mlp.up.bias, gelu=True, is_exact=True, is_plain=is_plain)
+        self._down = FastLinear(mlp.down.weight, mlp.down.bias, is_plain=is_plain)
         self._norm1, self._norm2 = block.norm1, block.norm2
 
     def finish(self, x: Tensor, mixed: Tensor) -> Tensor:

@@ -18,7 +18,9 @@ BLOCK = 1024
 
 _CPU_TOKENS = 2048
 _ACCELERATOR_TOKENS = 65536
-_CPU_SLOTS = 32
+_CPU_SLOTS = 64
+_CPU_CACHE_BYTES = 2 << 30
+_LEAST_SLOTS = 8
 _ACCELERATOR_SLOTS = 256
 _OUT_OF_MEMORY = ("out of memory", "can't allocate memory", "cannot allocate memory", "failed to allocate")
 
@@ -38,11 +40,24 @@ class Budget:
         """Tokens at once, padding included; None for no limit."""
         self.sequences: int = batch_size or (_CPU_SLOTS if is_cpu else _ACCELERATOR_SLOTS)
         """Sequences that are generated at once."""
+        self._cache_bytes = None if self.is_fixed or not is_cpu else _CPU_CACHE_BYTES
 
     @property
     def batch_size(self) -> int | None:
         """Sequences at once that were asked for; None where only tokens are counted."""
         return self.sequences if self.is_fixed else None
+
+    def slots(self, size_bytes: int) -> int:
+        """Say how many sequences are generated at once.
+
+        A CPU's memory has to hold the rest of the machine too, and running out of it is no error that can be caught.
+
+        Args:
+            size_bytes: What the keys and values of the longest one take.
+        """
+        if self._cache_bytes is None:
+            return self.sequences
+        return min(self.sequences, max(_LEAST_SLOTS, self._cache_bytes // max(1, size_bytes)))
 
     def halve(self, error: BaseException, size: int, rows: int = 1) -> None:
         """Go on with half of it after running out of memory.

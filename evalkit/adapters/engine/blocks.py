@@ -1,19 +1,19 @@
-"""The blocks of GPT-2 and of the modern decoder, one run of tokens through one layer.
+"""GPT-2 and the modern decoder as the engine runs them: how tokens go in and logits come out.
 
-Letters in shapes: N tokens, M wanted tokens, H query heads, G key-value heads, W width of one head, D model width,
-V vocabulary.
+Letters in shapes: N tokens, M wanted tokens, W width of one head, D model width, V vocabulary.
 """
 
 from __future__ import annotations
 
-import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from evalkit.adapters.engine.graphs import GraphedStack, capture
+from evalkit.adapters.engine.layers import DecoderLayer, GPTLayer
 from evalkit.adapters.engine.linear import FastLinear
 from evalkit.adapters.engine.stack import BlockStack, CausalStack, ModuleStack
 from evalkit.errors import InvalidTypeError
-from evalkit_models.decoder import Decoder, DecoderBlock, rotate, rotation
+from evalkit_models.decoder import Decoder, DecoderBlock, rotation
 from evalkit_models.gpt import GPT, GPTBlock
 
 
@@ -22,18 +22,14 @@ class GPTStack(BlockStack):
 
     Args:
         model: The model; its weights are used as they are, laid out anew on a CPU.
+        is_compiled: Whether torch's compiler fuses what is around attention.
     """
 
-    def __init__(self, model: GPT) -> None:
-        super().__init__(model, model.config.heads, model.config.heads)
+    def __init__(self, model: GPT, *, is_compiled: bool = False) -> None:
+        blocks = [GPTLayer(block, is_plain=is_compiled) for block in model.blocks if isinstance(block, GPTBlock)]
+        super().__init__(model, blocks, model.config.heads, is_compiled=is_compiled)
         self._positions = model.positions.weight
-        blocks = [block for block in model.blocks if isinstance(block, GPTBlock)]
-        self._norms = [(block.norm1, block.norm2) for block in blocks]
         self._last_norm = model.norm
-        self._qkv = [FastLinear(block.attention.qkv.weight, block.attention.qkv.bias) for block in blocks]
-        self._out = [FastLinear(block.attention.out.weight, block.attention.out.bias) for block in blocks]
-        self._up = [FastLinear(block.mlp.up.weight, block.mlp.up.bias, gelu=True) for block in blocks]
-        self._down = [FastLinear(block.mlp.down.weight, block.mlp.down.bias) for block in blocks]
         self._head = _head(model)
 
     def embed(self, ids: Tensor, positions: Tensor) -> Tensor:
@@ -42,20 +38,6 @@ class GPTStack(BlockStack):
 
     def turn(self, positions: Tensor) -> None:
         """Give nothing: GPT-2's layers know no positions."""
-
-    def project(self, layer: int, x: Tensor, turn: None) -> tuple[Tensor, Tensor]:
-        """Turn `(N, D)` into queries `(N, H, W)`, and keys and values `(N, 2, H, W)`."""
-        norm = self._norms[layer][0]
-        normed = functional.layer_norm(x, norm.normalized_shape, norm.weight, norm.bias, norm.eps)
-        apart = self._qkv[layer](normed).view(-1, 3, self.heads, self.head_width)
-        return apart[:, 0], apart[:, 1:]
-
-    def finish(self, layer: int, x: Tensor, mixed: Tensor) -> Tensor:
-        """Add what attention gave, `(N, H * W)`, and the feed-forward branch to `x` `(N, D)`."""
-        x = x + self._out[layer](mixed)
-        norm = self._norms[layer][1]
-        normed = functional.layer_norm(x, norm.normalized_shape, norm.weight, norm.bias, norm.eps)
-        return x + self._down[layer](self._up[layer](normed))
 
     def norm(self, x: Tensor) -> Tensor:
         """Apply the last norm to `(N, D)`."""
@@ -72,19 +54,16 @@ class DecoderStack(BlockStack):
 
     Args:
         model: The model; its weights are used as they are, laid out anew on a CPU.
+        is_compiled: Whether torch's compiler fuses what is around attention.
     """
 
-    def __init__(self, model: Decoder) -> None:
-        super().__init__(model, model.config.heads, model.config.kv_heads)
+    def __init__(self, model: Decoder, *, is_compiled: bool = False) -> None:
+        blocks = [
+            DecoderLayer(block, is_plain=is_compiled) for block in model.blocks if isinstance(block, DecoderBlock)
+        ]
+        super().__init__(model, blocks, model.config.kv_heads, is_compiled=is_compiled)
         self._base = model.config.rope_base
-        blocks = [block for block in model.blocks if isinstance(block, DecoderBlock)]
-        self._norms = [(block.norm1, block.norm2) for block in blocks]
         self._last_norm = model.norm
-        self._qkv = [FastLinear(block.attention.qkv.weight, block.attention.qkv.bias) for block in blocks]
-        self._out = [FastLinear(block.attention.out.weight, None) for block in blocks]
-        self._gate = [FastLinear(block.mlp.gate.weight, None) for block in blocks]
-        self._up = [FastLinear(block.mlp.up.weight, None) for block in blocks]
-        self._down = [FastLinear(block.mlp.down.weight, None) for block in blocks]
         self._head = _head(model)
 
     def embed(self, ids: Tensor, positions: Tensor) -> Tensor:
@@ -96,20 +75,6 @@ class DecoderStack(BlockStack):
         cos, sin = rotation(positions, self.head_width, self._base)
         return cos[:, None], sin[:, None]
 
-    def project(self, layer: int, x: Tensor, turn: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
-        """Turn `(N, D)` into queries `(N, H, W)`, and keys and values `(N, 2, G, W)`."""
-        apart = self._qkv[layer](self._norms[layer][0](x)).view(x.shape[0], -1, self.head_width)
-        turning = self.heads + self.kv_heads
-        turned = rotate(apart[:, :turning], *turn)  # (N, H + G, W)
-        pairs = torch.stack((turned[:, self.heads :], apart[:, turning:]), dim=1)
-        return turned[:, : self.heads], pairs
-
-    def finish(self, layer: int, x: Tensor, mixed: Tensor) -> Tensor:
-        """Add what attention gave, `(N, H * W)`, and the feed-forward branch to `x` `(N, D)`."""
-        x = x + self._out[layer](mixed)
-        normed = self._norms[layer][1](x)
-        return x + self._down[layer](functional.silu(self._gate[layer](normed)) * self._up[layer](normed))
-
     def norm(self, x: Tensor) -> Tensor:
         """Apply the last norm to `(N, D)`."""
         normed: Tensor = self._last_norm(x)
@@ -120,21 +85,22 @@ class DecoderStack(BlockStack):
         return self._head(hidden).float()
 
 
-def open_stack(model: nn.Module) -> CausalStack:
+def open_stack(model: nn.Module, *, is_compiled: bool = False) -> CausalStack:
     """Find the fastest way to run a model.
 
     Args:
         model: A `GPT` or a `Decoder`, or any module with a `config` that has `max_length` and `vocab_size`, with
-            `hidden(ids, attention_mask)` and with `head(hidden)`; the last kind is run without a cache.
+            `hidden(ids, attention_mask)` and with `head(hidden)`; the last kind is run as it is, without a cache.
+        is_compiled: Whether torch's compiler fuses what is around attention, and whether steps are captured on CUDA.
 
     Raises:
         InvalidTypeError: It is none of these.
     """
     model.eval()
-    if isinstance(model, GPT):
-        return GPTStack(model)
-    if isinstance(model, Decoder):
-        return DecoderStack(model)
+    if isinstance(model, GPT | Decoder):
+        make = GPTStack if isinstance(model, GPT) else DecoderStack
+        stack: BlockStack = make(model, is_compiled=is_compiled)  # type: ignore[arg-type]
+        return GraphedStack(stack, capture) if is_compiled and stack.device.type == "cuda" else stack
     if all(hasattr(model, name) for name in ("config", "hidden", "head")):
         return ModuleStack(model)
     raise InvalidTypeError(f"{type(model).__name__} is no causal model; expected GPT, Decoder, or hidden() and head()")

@@ -1,7 +1,7 @@
 """Keys and values of running sequences, in buffers that are allocated once.
 
 Letters in shapes: S slots, n slots in use, G key-value heads, C tokens that a slot holds, W width of one head, H query
-heads, L length of the longest sequence in use.
+heads, K tokens of each slot that are looked at.
 """
 
 from __future__ import annotations
@@ -103,25 +103,26 @@ class SlotCache:
         return self._rows[slots] + positions[:, None, None]
 
     def next_places(self, lengths: Tensor) -> Tensor:
-        """Say where the next token of every sequence is written, as `places` does."""
-        return self._rows[: self.used] + lengths[:, None, None]
+        """Say where the next token of the first sequences, of these lengths, is written, as `places` does."""
+        return self._rows[: len(lengths)] + lengths[:, None, None]
 
     def write(self, layer: int, places: Tensor, values: Tensor) -> None:
         """Keep `(N, parts, G, W)` of one layer at the places that `places` gave."""
         self._flat[layer].index_put_((places,), values)
 
-    def bias(self, lengths: Tensor, queries: int) -> Tensor:
+    def bias(self, lengths: Tensor, queries: int, window: int) -> Tensor:
         """Give what hides the free rest of each slot: 0 for tokens up to the newest, -inf after it.
 
         Args:
             lengths: `(n,)`, tokens before the newest one.
             queries: Query heads H.
+            window: K, tokens of each slot that are looked at: more than those of the longest sequence.
 
         Returns:
-            `(n * G, H / G, L + 1)`.
+            `(n * G, H / G, K)`.
         """
         heads = self._rows.shape[2]
-        is_free = self._steps[: self.longest + 1] > lengths[:, None]  # (n, L + 1)
+        is_free = self._steps[:window] > lengths[:, None]  # (n, K)
         bias = torch.zeros(is_free.shape, dtype=self.buffers[0].dtype, device=self._device)
         bias.masked_fill_(is_free, float("-inf"))
         spread = bias[:, None, None].expand(-1, heads, queries // heads, -1)
@@ -142,7 +143,7 @@ class SlotCache:
         """
         used, width = queries.shape[0], queries.shape[2]
         length = bias.shape[-1]
-        keys, values = (part[:used].flatten(0, 1)[:, :length] for part in self.buffers[layer])  # (n * G, L + 1, W)
+        keys, values = (part[:used].flatten(0, 1)[:, :length] for part in self.buffers[layer])  # (n * G, K, W)
         grouped = queries.reshape(bias.shape[0], bias.shape[1], width)
         scores = torch.baddbmm(bias, grouped, keys.transpose(1, 2), alpha=width**-0.5)
         weights = scores.softmax(-1, dtype=torch.float32).to(values.dtype)

@@ -27,16 +27,10 @@ class Generator:
     def __init__(self, stack: CausalStack, chooser: Chooser, budget: Budget) -> None:
         self._stack, self._chooser, self._budget = stack, chooser, budget
         self._cache: SlotCache | None = None
-
-    @property
-    def _places(self) -> int:
-        """Prompts at once."""
-        if self._budget.is_fixed:
-            return self._budget.sequences
-        return max(1, self._budget.sequences // self._chooser.rows)
+        self._places = 1
 
     def generate(self, prompts: Sequence[Prompt]) -> Iterator[tuple[int, Generated]]:
-        """Continue all prompts, those that need the most room first.
+        """Continue all prompts, those that may become longest first, so that they do not run on alone at the end.
 
         Yields:
             Index and text, as they get ready.
@@ -44,7 +38,9 @@ class Generator:
         Raises:
             EvalkitError: Memory does not suffice for one prompt, or for the batch size that was asked for.
         """
-        waiting = deque(sorted(range(len(prompts)), key=lambda index: -_room(prompts[index])))
+        waiting = deque(
+            sorted(range(len(prompts)), key=lambda index: (-prompts[index].limit, -len(prompts[index].ids)))
+        )
         while waiting:
             running: list[Running] = []
             try:
@@ -64,7 +60,7 @@ class Generator:
     ) -> Iterator[tuple[int, Generated]]:
         """Go on until nothing waits or runs; what is in the works when memory runs out stays in `running`."""
         stack, chooser = self._stack, self._chooser
-        cache = self._emptied_cache(_room(prompts[waiting[0]]), len(waiting))
+        cache = self._emptied_cache(max(_room(prompts[index]) for index in waiting), len(waiting))
         tokens: list[int] = []
         while waiting or running:
             if waiting and len(running) < self._places:
@@ -77,6 +73,9 @@ class Generator:
             yield from self._leave(running, tokens, cache)
 
     def _emptied_cache(self, capacity: int, count: int) -> SlotCache:
+        """Choose how many prompts run at once, and give the slots for them."""
+        slots = self._budget.slots(capacity * self._stack.token_bytes)
+        self._places = slots if self._budget.is_fixed else max(1, slots // self._chooser.rows)
         slots = min(self._places, count) * self._chooser.rows
         cache = self._cache
         if cache is None or cache.capacity < capacity or cache.slots < slots:

@@ -13,11 +13,13 @@ from torch.nn import functional
 _MIN_WIDTH = 256
 _WIDE = 16
 """How many times wider than its input an output must be to be a head."""
-_HEAD_ROWS = range(3, 49)
-_LARGE = 1 << 19
-"""Weights above which a model's layers do not fit into the caches together, so that each step reads them from memory."""
+_HEAD_ROWS = range(3, 129)
+_LARGE = 1 << 20
+"""Weights from which a model's layers do not fit into the caches together, so that each step reads them from memory."""
 _LARGE_ROWS = range(3, 33)
 _GELU_FROM = 8
+_FEW_ROWS = 2
+"""Rows for which a product is read from memory as fast as the weight's layout lets it."""
 
 
 @cache
@@ -53,6 +55,7 @@ class FastLinear:
         gelu: Whether a GELU follows, in its tanh form.
         is_exact: Whether that GELU is the exact one instead.
         is_shared: Whether something else reads the weight by rows, as a tied embedding does; then its layout stays.
+        is_plain: Whether it is for torch's compiler, which has its own kernels: the layer then is what torch says it is.
     """
 
     def __init__(
@@ -63,21 +66,33 @@ class FastLinear:
         gelu: bool = False,
         is_exact: bool = False,
         is_shared: bool = False,
+        is_plain: bool = False,
     ) -> None:
-        is_plain = weight.device.type == "cpu" and weight.dtype == torch.float32
+        # A bool of its own, for torch's compiler cannot follow a test of the range where it is empty.
+        can_pack = weight.device.type == "cpu" and weight.dtype == torch.float32 and not is_plain
         if weight.device.type == "cpu" and not is_shared and not weight.data.t().is_contiguous():
             weight.data = weight.data.t().contiguous().t()
         self._weight, self._bias, self._gelu = weight.data, bias, gelu
         self._form = "none" if is_exact else "tanh"
-        self._rows = _rows_for_onednn(weight.shape[1], weight.shape[0], gelu) if is_plain and _onednn() else range(0)
+        self._can_pack = can_pack and _onednn() is not None
+        self._rows = _rows_for_onednn(weight.shape[1], weight.shape[0], gelu)
         self._packed: Tensor | None = None
+        self._turned: Tensor | None = None
+        self._has_turned = can_pack and is_shared and weight.numel() >= _LARGE
 
     def __call__(self, x: Tensor) -> Tensor:
         """Transform `(N, inputs)` to `(N, outputs)`."""
-        if x.shape[0] in self._rows:
+        if self._can_pack and x.shape[0] in self._rows:
             return self._by_onednn(x)
-        y = functional.linear(x, self._weight, self._bias)
+        weight = self._turned_weight() if self._has_turned and x.shape[0] <= _FEW_ROWS else self._weight
+        y = functional.linear(x, weight, self._bias)
         return functional.gelu(y, approximate=self._form) if self._gelu else y
+
+    def _turned_weight(self) -> Tensor:
+        """Give a shared weight in the layout of the others: a copy, made when it is needed first."""
+        if self._turned is None:
+            self._turned = self._weight.t().contiguous().t()
+        return self._turned
 
     def _by_onednn(self, x: Tensor) -> Tensor:
         kernels = _onednn()
@@ -100,4 +115,4 @@ def _rows_for_onednn(inputs: int, outputs: int, gelu: bool) -> range:
         return range(_GELU_FROM, unlimited)
     if outputs >= _WIDE * inputs:
         return _HEAD_ROWS
-    return _LARGE_ROWS if inputs * outputs > _LARGE else range(0)
+    return _LARGE_ROWS if inputs * outputs >= _LARGE else range(0)

@@ -18,7 +18,11 @@ from evalkit.adapters.engine.choosing import most_probable
 from evalkit.adapters.engine.packing import Tree, pack
 from evalkit.adapters.engine.stack import CausalStack
 
-_CHUNK_LOGITS = 1 << 22
+_CHUNK_LOGITS = 1 << 21
+"""Logits that exist at a time, and, of those, which are turned into log-probabilities at a time: they stay in the caches."""
+_LEAST_ROWS = 128
+_BLOCK_LOGITS = 1 << 19
+_ACCELERATOR_LOGITS = 1 << 26
 _TREE_TOKENS = 1024
 
 
@@ -44,7 +48,7 @@ class Scored:
     logprob_nats: float
     """Sum of the natural-log probabilities of its tokens."""
     is_greedy: bool
-    """Whether each token is the most probable one at its place."""
+    """Whether each token is the most probable one at its place; False where nobody asked."""
 
 
 class Scorer:
@@ -58,8 +62,12 @@ class Scorer:
     def __init__(self, stack: CausalStack, budget: Budget) -> None:
         self._stack, self._budget = stack, budget
 
-    def score(self, questions: Sequence[Question]) -> Iterator[tuple[int, list[Scored]]]:
+    def score(self, questions: Sequence[Question], *, is_ranked: bool = True) -> Iterator[tuple[int, list[Scored]]]:
         """Score the targets of every question, longest questions first.
+
+        Args:
+            questions: What to score.
+            is_ranked: Whether to find out too which tokens are the most probable ones.
 
         Yields:
             Index of the question, and one result for each of its targets.
@@ -76,7 +84,7 @@ class Scorer:
         results: list[list[Scored | None]] = [[None] * count for count in missing]
         lengths = [part.tree.length for _, _, part in parts]
         for number, scored in run_batches(
-            lengths, self._budget, lambda batch: self._batch([parts[number][2] for number in batch])
+            lengths, self._budget, lambda batch: self._batch([parts[number][2] for number in batch], is_ranked)
         ):
             index, places, _ = parts[number]
             for place, result in zip(places, scored, strict=True):
@@ -100,7 +108,7 @@ class Scorer:
         yield part
 
     @torch.inference_mode()
-    def _batch(self, questions: Sequence[Question]) -> list[list[Scored]]:
+    def _batch(self, questions: Sequence[Question], is_ranked: bool) -> list[list[Scored]]:
         """Score questions in one forward pass."""
         wanted: list[list[int]] = []
         rows: list[int] = []
@@ -117,7 +125,7 @@ class Scorer:
                 branch += len(target) - 1
             row = branch
         hidden = self._stack.read(pack([question.tree for question in questions], wanted, self._stack.device))
-        logprobs, is_best = self._token_logprobs(hidden, rows, targets)
+        logprobs, is_best = self._token_logprobs(hidden, rows, targets, is_ranked)
         ends = iter(range(len(targets) + 1))
         results = []
         place = next(ends)
@@ -131,7 +139,7 @@ class Scorer:
         return results
 
     def _token_logprobs(
-        self, hidden: Tensor, rows: Sequence[int], targets: Sequence[int]
+        self, hidden: Tensor, rows: Sequence[int], targets: Sequence[int], is_ranked: bool
     ) -> tuple[list[float], list[bool]]:
         """Look up the log-probability of each target at its row of hidden states `(M, D)`, and whether it is the best.
 
@@ -140,17 +148,31 @@ class Scorer:
         order = sorted(range(len(rows)), key=rows.__getitem__)
         at = torch.tensor([rows[place] for place in order], device=hidden.device)
         token = torch.tensor([targets[place] for place in order], device=hidden.device)
-        size = max(1, _CHUNK_LOGITS // self._stack.vocab_size)
-        found, best = [], []
-        bounds = [*range(0, len(hidden), size), len(hidden)]
+        chunk, block = self._sizes(hidden.device)
+        bounds = [*range(0, len(hidden), block), len(hidden)]
         cuts = torch.searchsorted(at, torch.tensor(bounds, device=hidden.device)).tolist()
+        found, best = [], []
+        logits, first_row = hidden.new_zeros(0), 0
         for (low, high), (first, last) in zip(pairwise(bounds), pairwise(cuts), strict=True):
-            logits = self._stack.logits(hidden[low:high])
+            if low % chunk == 0:
+                logits, first_row = self._stack.logits(hidden[low : low + chunk]), low
+            some = logits[low - first_row : high - first_row]
             at_rows, tokens = at[first:last] - low, token[first:last]
-            found.append(logits.log_softmax(-1)[at_rows, tokens])
-            best.append(most_probable(logits)[at_rows] == tokens)
+            found.append(some.log_softmax(-1)[at_rows, tokens])
+            best.append(
+                most_probable(some)[at_rows] == tokens if is_ranked else torch.zeros_like(tokens, dtype=torch.bool)
+            )
         logprobs: list[float] = [0.0] * len(rows)
         is_best: list[bool] = [False] * len(rows)
         for place, value, is_first in zip(order, torch.cat(found).tolist(), torch.cat(best).tolist(), strict=True):
             logprobs[place], is_best[place] = value, is_first
         return logprobs, is_best
+
+    def _sizes(self, device: torch.device) -> tuple[int, int]:
+        """Rows whose logits are computed together, and how many of them go through the softmax together."""
+        vocabulary = self._stack.vocab_size
+        if device.type != "cpu":
+            rows = max(1, _ACCELERATOR_LOGITS // vocabulary)
+            return rows, rows
+        block = max(1, _BLOCK_LOGITS // vocabulary)
+        return max(1, max(_LEAST_ROWS, _CHUNK_LOGITS // vocabulary) // block) * block, block

@@ -7,6 +7,7 @@ H query heads, G key-value heads, W width of one head, D model width, V vocabula
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from itertools import chain
 from typing import Any, Protocol
 
@@ -15,6 +16,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from evalkit.adapters.engine.cache import SlotCache
+from evalkit.adapters.engine.compiling import region
+from evalkit.adapters.engine.layers import Layer
 from evalkit.adapters.engine.packing import Packed
 from evalkit_models.decoder import Decoder
 from evalkit_models.gpt import GPT
@@ -31,6 +34,8 @@ class CausalStack(Protocol):
     """Where ids have to be."""
     shares_context: bool
     """Whether `read` takes trees with branches."""
+    token_bytes: int
+    """Bytes that a cache holds for each token."""
 
     def new_cache(self, slots: int, capacity: int) -> SlotCache:
         """Allocate slots for that many sequences of at most `capacity` tokens."""
@@ -53,23 +58,27 @@ class CausalStack(Protocol):
 
 
 class BlockStack(ABC):
-    """Runs pre-norm blocks with causal self-attention; a family says what is in a block.
+    """Runs pre-norm blocks with causal self-attention; a family says how tokens go in and logits come out.
 
     Args:
         model: What the blocks belong to.
-        heads: H.
+        blocks: Its blocks, first to last.
         kv_heads: G.
+        is_compiled: Whether torch's compiler fuses what is around attention.
     """
 
     shares_context = True
 
-    def __init__(self, model: GPT | Decoder, heads: int, kv_heads: int) -> None:
+    def __init__(self, model: GPT | Decoder, blocks: Sequence[Layer], kv_heads: int, *, is_compiled: bool) -> None:
         config = model.config
         self.max_length, self.vocab_size = config.max_length, config.vocab_size
-        self.heads, self.kv_heads, self.head_width = heads, kv_heads, config.width // heads
-        self.layers = config.layers
+        self.heads, self.kv_heads, self.head_width = config.heads, kv_heads, config.width // config.heads
+        self.blocks = blocks
         self.table = model.tokens.weight
         self.device = self.table.device
+        self.token_bytes = 2 * len(blocks) * kv_heads * self.head_width * self.table.element_size()
+        self._project = region(type(blocks[0]).project, is_compiled=is_compiled)
+        self._finish = region(type(blocks[0]).finish, is_compiled=is_compiled)
 
     @abstractmethod
     def embed(self, ids: Tensor, positions: Tensor) -> Tensor:
@@ -78,14 +87,6 @@ class BlockStack(ABC):
     @abstractmethod
     def turn(self, positions: Tensor) -> Any:  # noqa: ANN401 (the family's own)
         """Compute what all layers need of the positions `(N,)`."""
-
-    @abstractmethod
-    def project(self, layer: int, x: Tensor, turn: Any) -> tuple[Tensor, Tensor]:  # noqa: ANN401 (the family's own)
-        """Turn `(N, D)` into queries `(N, H, W)`, and keys and values `(N, 2, G, W)`."""
-
-    @abstractmethod
-    def finish(self, layer: int, x: Tensor, mixed: Tensor) -> Tensor:
-        """Add what attention gave, `(N, H * W)`, and the feed-forward branch to `x` `(N, D)`."""
 
     @abstractmethod
     def norm(self, x: Tensor) -> Tensor:
@@ -98,7 +99,7 @@ class BlockStack(ABC):
     def new_cache(self, slots: int, capacity: int) -> SlotCache:
         """Allocate slots for that many sequences of at most `capacity` tokens."""
         return SlotCache(
-            self.layers, slots, capacity, parts=2, heads=self.kv_heads, width=self.head_width, like=self.table
+            len(self.blocks), slots, capacity, parts=2, heads=self.kv_heads, width=self.head_width, like=self.table
         )
 
     def read(self, packed: Packed, cache: SlotCache | None = None) -> Tensor:
@@ -108,22 +109,25 @@ class BlockStack(ABC):
         if cache is not None:
             first = cache.add(torch.bincount(packed.owners, minlength=packed.batch).tolist())
             places = cache.places(packed.owners + first, packed.positions)
-        for layer in range(self.layers):
-            queries, pairs = self.project(layer, x, turn)
+        for layer, block in enumerate(self.blocks):
+            joined = self._project(block, x, turn)
             if cache is not None and places is not None:
-                cache.write(layer, places, pairs)
-            mixed = self._attend(queries, pairs, packed)
-            if layer == self.layers - 1:
+                cache.write(layer, places, self._pairs(joined))
+            mixed = self._attend(joined, packed)
+            if layer == len(self.blocks) - 1:
                 # Attention was the last to read the other tokens.
                 x, mixed = x[packed.wanted], mixed[packed.wanted]
-            x = self.finish(layer, x, mixed)
+            x = self._finish(block, x, mixed)
         return self.norm(x)
 
-    def _attend(self, queries: Tensor, pairs: Tensor, packed: Packed) -> Tensor:
-        """Mix tokens within each sequence, `(N, H, W)` and `(N, 2, G, W)` to `(N, H * W)`."""
-        joined = torch.cat((queries.flatten(1), pairs.flatten(1)), dim=1)  # (N, (H + 2 G) W)
+    def _pairs(self, joined: Tensor) -> Tensor:
+        """Take keys and values `(N, 2, G, W)` out of `(N, H + 2 G, W)`."""
+        return joined[:, self.heads :].view(len(joined), 2, self.kv_heads, self.head_width)
+
+    def _attend(self, joined: Tensor, packed: Packed) -> Tensor:
+        """Mix tokens within each sequence, `(N, H + 2 G, W)` to `(N, H * W)`."""
         if packed.places is not None:
-            padded = joined.new_zeros(packed.batch * packed.width, joined.shape[1])
+            padded = joined.new_zeros(packed.batch * packed.width, *joined.shape[1:])
             joined = padded.index_copy_(0, packed.places, joined)
         apart = joined.view(packed.batch, packed.width, -1, self.head_width).transpose(1, 2)  # (B, H + 2 G, T, W)
         q, k, v = torch.split(apart, [self.heads, self.kv_heads, self.kv_heads], dim=1)
@@ -135,14 +139,30 @@ class BlockStack(ABC):
 
     def step(self, ids: Tensor, cache: SlotCache) -> Tensor:
         """Append one token to every running sequence, and compute its hidden state: `(n,)` to `(n, D)`."""
-        lengths = cache.lengths()
-        x, turn = self.embed(ids, lengths), self.turn(lengths)
-        places, bias = cache.next_places(lengths), cache.bias(lengths, self.heads)
-        for layer in range(self.layers):
-            queries, pairs = self.project(layer, x, turn)
-            cache.write(layer, places, pairs)
-            x = self.finish(layer, x, cache.attend(layer, queries, bias))
+        hidden = self.advance(ids, cache.lengths(), cache, cache.longest + 1)
         cache.grow()
+        return hidden
+
+    def advance(self, ids: Tensor, lengths: Tensor, cache: SlotCache, window: int) -> Tensor:
+        """Write one token behind each of the first sequences, and compute its hidden state.
+
+        Nothing here depends on values, only on shapes, so that it can be captured and replayed.
+
+        Args:
+            ids: The tokens, `(n,)`.
+            lengths: Tokens of the first n slots, `(n,)`.
+            cache: Where they are.
+            window: Tokens of each slot that are looked at: more than the longest of the lengths.
+
+        Returns:
+            `(n, D)`.
+        """
+        x, turn = self.embed(ids, lengths), self.turn(lengths)
+        places, bias = cache.next_places(lengths), cache.bias(lengths, self.heads, window)
+        for layer, block in enumerate(self.blocks):
+            joined = self._project(block, x, turn)
+            cache.write(layer, places, self._pairs(joined))
+            x = self._finish(block, x, cache.attend(layer, joined[:, : self.heads], bias))
         return self.norm(x)
 
 
@@ -154,6 +174,7 @@ class ModuleStack:
     """
 
     shares_context = False
+    token_bytes = 8
 
     def __init__(self, model: nn.Module) -> None:
         self.model: Any = model

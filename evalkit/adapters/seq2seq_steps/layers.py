@@ -39,11 +39,14 @@ class FeedForward:
 
     Args:
         mlp: Its weights are used as they are, laid out anew on a CPU.
+        is_plain: Whether torch's compiler is to find the kernels.
     """
 
-    def __init__(self, mlp: T5FeedForward) -> None:
-        self._gate = None if mlp.gate is None else FastLinear(mlp.gate.weight, None, gelu=True)
-        self._up, self._down = FastLinear(mlp.up.weight, None), FastLinear(mlp.down.weight, None)
+    def __init__(self, mlp: T5FeedForward, *, is_plain: bool = False) -> None:
+        gate = mlp.gate
+        self._gate = None if gate is None else FastLinear(gate.weight, None, gelu=True, is_plain=is_plain)
+        self._up = FastLinear(mlp.up.weight, None, is_plain=is_plain)
+        self._down = FastLinear(mlp.down.weight, None, is_plain=is_plain)
 
     def __call__(self, x: Tensor) -> Tensor:
         """Transform `(N, D)` to `(N, D)`."""
@@ -56,13 +59,14 @@ class EncoderLayer:
 
     Args:
         block: Its weights are used as they are, laid out anew on a CPU.
+        is_plain: Whether torch's compiler is to find the kernels.
     """
 
-    def __init__(self, block: T5EncoderBlock | T5DecoderBlock) -> None:
+    def __init__(self, block: T5EncoderBlock | T5DecoderBlock, *, is_plain: bool = False) -> None:
         self._norm1, self._norm2 = Norm(block.norm1), Norm(block.norm2)
-        self._qkv = FastLinear(block.attention.qkv.weight, None)
-        self._out = FastLinear(block.attention.out.weight, None)
-        self._mlp = FeedForward(block.mlp)
+        self._qkv = FastLinear(block.attention.qkv.weight, None, is_plain=is_plain)
+        self._out = FastLinear(block.attention.out.weight, None, is_plain=is_plain)
+        self._mlp = FeedForward(block.mlp, is_plain=is_plain)
         self._heads = block.attention.heads
 
     def project(self, x: Tensor) -> tuple[Tensor, Tensor]:
@@ -84,13 +88,15 @@ class DecoderLayer(EncoderLayer):
 
     Args:
         block: Its weights are used as they are, laid out anew on a CPU.
+        is_plain: Whether torch's compiler is to find the kernels.
     """
 
-    def __init__(self, block: T5DecoderBlock) -> None:
-        super().__init__(block)
+    def __init__(self, block: T5DecoderBlock, *, is_plain: bool = False) -> None:
+        super().__init__(block, is_plain=is_plain)
         self._norm_cross = Norm(block.norm_cross)
-        self._q, self._kv = FastLinear(block.cross.q.weight, None), FastLinear(block.cross.kv.weight, None)
-        self._cross_out = FastLinear(block.cross.out.weight, None)
+        self._q = FastLinear(block.cross.q.weight, None, is_plain=is_plain)
+        self._kv = FastLinear(block.cross.kv.weight, None, is_plain=is_plain)
+        self._cross_out = FastLinear(block.cross.out.weight, None, is_plain=is_plain)
 
     def source_pairs(self, encoded: Tensor) -> Tensor:
         """Turn source states `(N, D)` into keys and values `(N, 2, H, W)`."""

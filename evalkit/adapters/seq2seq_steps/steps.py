@@ -14,6 +14,7 @@ from torch.nn import functional
 
 from evalkit.adapters.engine.cache import SlotCache
 from evalkit.adapters.engine.choosing import Prompt
+from evalkit.adapters.engine.compiling import region
 from evalkit.adapters.engine.linear import FastLinear
 from evalkit.adapters.engine.packing import Packed
 from evalkit.adapters.seq2seq_steps.cache import PairCache
@@ -32,19 +33,31 @@ class T5Steps:
         model: The model; its weights are used as they are, laid out anew on a CPU.
         start_id: The token that every target begins with.
         rows: Sequences that answer one source at once: beams.
+        is_compiled: Whether torch's compiler fuses what is around attention.
     """
 
     shares_context = True
 
-    def __init__(self, model: T5, start_id: int, rows: int = 1) -> None:
+    def __init__(self, model: T5, start_id: int, rows: int = 1, *, is_compiled: bool = False) -> None:
         config = model.config
         self.max_length, self.vocab_size = config.max_length, config.vocab_size
         self._table, self._heads, self._width = model.tokens.weight, config.heads, config.head_width
         self.device = self._table.device
         self._start_id, self._rows = start_id, rows
+        self.token_bytes = 2 * config.decoder_layers * config.heads * config.head_width * self._table.element_size()
         self._room: tuple[int, int] | None = None
-        self._encoder = [EncoderLayer(block) for block in model.encoder.blocks if isinstance(block, T5EncoderBlock)]
-        self._decoder = [DecoderLayer(block) for block in model.decoder.blocks if isinstance(block, T5DecoderBlock)]
+        encoder, decoder = model.encoder.blocks, model.decoder.blocks
+        self._encoder = [
+            EncoderLayer(block, is_plain=is_compiled) for block in encoder if isinstance(block, T5EncoderBlock)
+        ]
+        self._decoder = [
+            DecoderLayer(block, is_plain=is_compiled) for block in decoder if isinstance(block, T5DecoderBlock)
+        ]
+        self._project = region(EncoderLayer.project, is_compiled=is_compiled)
+        self._add_attention = region(EncoderLayer.add_attention, is_compiled=is_compiled)
+        self._ask_source = region(DecoderLayer.source_queries, is_compiled=is_compiled)
+        self._add_source = region(DecoderLayer.add_source, is_compiled=is_compiled)
+        self._add_mlp = region(EncoderLayer.add_mlp, is_compiled=is_compiled)
         self._encoder_norm, self._decoder_norm = Norm(model.encoder.norm), Norm(model.decoder.norm)
         self._relative = model.encoder.relative
         self._nearness = torch.empty(0, config.heads, 0, 0)
@@ -89,16 +102,16 @@ class T5Steps:
         shown = None if mask is None else mask[:, None, None]  # (B, 1, 1, S)
         x = functional.embedding(pairs.targets.ids, self._table)
         for number, layer in enumerate(self._decoder):
-            queries, kept = layer.project(x)
+            queries, kept = self._project(layer, x)
             if isinstance(cache, PairCache) and target_places is not None:
                 cache.write(number, target_places, kept)
-            x = layer.add_attention(x, _attend(queries, kept, pairs.targets, pairs.targets, bias))
+            x = self._add_attention(layer, x, _attend(queries, kept, pairs.targets, pairs.targets, bias))
             told = layer.source_pairs(encoded)
             if isinstance(cache, PairCache) and source_places is not None:
                 cache.sources.write(number, source_places, told)
-            asked = layer.source_queries(x).view(queries.shape)
-            x = layer.add_source(x, _attend(asked, told, pairs.targets, pairs.sources, shown))
-            x = layer.add_mlp(x)
+            asked = self._ask_source(layer, x).view(queries.shape)
+            x = self._add_source(layer, x, _attend(asked, told, pairs.targets, pairs.sources, shown))
+            x = self._add_mlp(layer, x)
         return self._decoder_norm(x)
 
     def step(self, ids: Tensor, cache: SlotCache) -> Tensor:
@@ -108,11 +121,11 @@ class T5Steps:
         places, bias = cache.next_places(lengths), self._step_bias(lengths, cache.longest + 1)
         x = functional.embedding(ids, self._table)
         for number, layer in enumerate(self._decoder):
-            queries, kept = layer.project(x)
+            queries, kept = self._project(layer, x)
             cache.write(number, places, kept)
-            x = layer.add_attention(x, cache.mix(number, queries, bias))
-            x = layer.add_source(x, cache.mix_sources(number, layer.source_queries(x)))
-            x = layer.add_mlp(x)
+            x = self._add_attention(layer, x, cache.mix(number, queries, bias))
+            x = self._add_source(layer, x, cache.mix_sources(number, self._ask_source(layer, x)))
+            x = self._add_mlp(layer, x)
         cache.grow()
         return self._decoder_norm(x)
 
@@ -131,9 +144,9 @@ class T5Steps:
             bias = bias.masked_fill(~is_token[:, None, None], float("-inf"))
         x = functional.embedding(run.ids, self._table)
         for layer in self._encoder:
-            queries, kept = layer.project(x)
-            x = layer.add_attention(x, _attend(queries, kept, run, run, bias))
-            x = layer.add_mlp(x)
+            queries, kept = self._project(layer, x)
+            x = self._add_attention(layer, x, _attend(queries, kept, run, run, bias))
+            x = self._add_mlp(layer, x)
         return self._encoder_norm(x)
 
     def _bias(self, pairs: Pairs) -> Tensor | None:

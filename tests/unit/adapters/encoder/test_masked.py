@@ -103,7 +103,7 @@ def test_memory_that_runs_out_halves_the_batches_and_loses_nothing(
     requests = requests_for(head)
     expected = list(make_adapter(head, wordpiece, on_overflow=policy).answer(requests))
     adapter = make_adapter(head, wordpiece, on_overflow=policy)
-    stack = adapter._answerer._stack
+    stack = adapter._answerer.stack
     read, sizes = stack.read, []
 
     def read_a_little(passages):
@@ -125,15 +125,15 @@ def test_memory_that_does_not_suffice_for_one_sentence_is_an_error(
     def fail(passages):
         raise torch.OutOfMemoryError("CUDA out of memory")
 
-    monkeypatch.setattr(adapter._answerer._stack, "read", fail)
+    monkeypatch.setattr(adapter._answerer.stack, "read", fail)
     with pytest.raises(EvalkitError, match="out of memory with a single sequence"):
         list(adapter.answer(requests_for("labels")))
 
 
 def test_equal_requests_are_read_once(make_adapter, wordpiece, monkeypatch):
     adapter = make_adapter("labels", wordpiece)
-    read, seen = adapter._answerer._stack.read, []
-    monkeypatch.setattr(adapter._answerer._stack, "read", lambda passages: seen.extend(passages) or read(passages))
+    read, seen = adapter._answerer.stack.read, []
+    monkeypatch.setattr(adapter._answerer.stack, "read", lambda passages: seen.extend(passages) or read(passages))
     answers = list(adapter.answer([LabelRequest(example_id=str(n), tokens=("桥", "tide")) for n in range(5)]))
     assert len(seen) == 1
     assert len({answer.labels for answer in answers}) == 1

@@ -132,9 +132,13 @@ def test_too_many_continuations_for_one_pass_are_shared_out(make_gpt, make_adapt
 
 def test_logits_of_few_rows_at_a_time_give_the_same(make_gpt, make_adapter, monkeypatch):
     expected = list(make_adapter(make_gpt()).answer(requests()))
-    monkeypatch.setattr(scoring, "_CHUNK_LOGITS", 600)
-    for ours, theirs in zip(make_adapter(make_gpt()).answer(requests()), expected, strict=True):
-        assert ours.logprobs_nats == pytest.approx(theirs.logprobs_nats, abs=1e-5)
+    for chunk, block in ((600, 300), (1600, 800), (1, 1)):
+        monkeypatch.setattr(scoring, "_CHUNK_LOGITS", chunk)
+        monkeypatch.setattr(scoring, "_LEAST_ROWS", 1)
+        monkeypatch.setattr(scoring, "_BLOCK_LOGITS", block)
+        for ours, theirs in zip(make_adapter(make_gpt()).answer(requests()), expected, strict=True):
+            assert ours.logprobs_nats == pytest.approx(theirs.logprobs_nats, abs=1e-5)
+            assert ours.is_greedy == theirs.is_greedy
 
 
 @pytest.mark.parametrize("sign", [torch.OutOfMemoryError("out of memory"), RuntimeError("cannot allocate memory")])

@@ -49,6 +49,21 @@ def test_laying_out_a_weight_anew_changes_no_value_and_spares_a_shared_one():
     assert shared.is_contiguous()
 
 
+def test_a_shared_weight_is_turned_for_few_rows_only_and_keeps_its_own_layout():
+    shared = torch.nn.Parameter(random(4100, 256), requires_grad=False)
+    layer = FastLinear(shared, None, is_shared=True)
+    for rows in (1, 2, 200):
+        x = random(rows, 256, seed=rows)
+        torch.testing.assert_close(layer(x), functional.linear(x, shared), rtol=1e-4, atol=1e-4)
+    assert shared.is_contiguous()
+
+
+def test_a_layer_for_the_compiler_is_what_torch_says_it_is():
+    weight, bias, x = random(4100, 256), random(4100, seed=2), random(9, 256)
+    layer = FastLinear(weight.clone(), bias, gelu=True, is_exact=True, is_plain=True)
+    assert torch.equal(layer(x), functional.gelu(functional.linear(x, layer._weight, bias)))
+
+
 def test_trees_are_laid_one_after_the_other():
     packed = pack([Tree((5, 6, 7), ((8,), (9, 10))), Tree((1, 2))], [[2, 3], [1]], CPU)
     assert packed.ids.tolist() == [5, 6, 7, 8, 9, 10, 1, 2]
@@ -130,7 +145,7 @@ def test_the_newest_token_attends_to_its_own_sequence_only(heads):
     for buffer in cache.buffers:
         buffer.copy_(random(*buffer.shape))
     queries = random(3, heads, 3, seed=3)
-    found = cache.attend(1, queries, cache.bias(cache.lengths(), heads))
+    found = cache.attend(1, queries, cache.bias(cache.lengths(), heads, 6))
     for slot, length in enumerate(lengths):
         keys, values = cache.buffers[1][:, slot, :, : length + 1]
         expected = functional.scaled_dot_product_attention(queries[slot][:, None], keys, values, enable_gqa=True)
