@@ -19,7 +19,7 @@ from evalkit.asking import Asker, Asking
 from evalkit.cache.keys import keys_for
 from evalkit.data.load import TaskData, lexicon
 from evalkit.errors import InvalidInputError, StoppedError, UnknownNameError
-from evalkit.requests import ModelInfo, ModelSettings
+from evalkit.requests import ModelAdapter, ModelInfo, ModelSettings, TaskContext
 from evalkit.spec import ModelRef, RunSpec, TaskSpec
 from evalkit.stopping import Stop
 from evalkit.tokenization import Tokenizer
@@ -136,20 +136,20 @@ class TaskEvaluator:
                 f"[evaluate] metric for task {self.task.name!r}:", self.metric, ["loss", "main", *known]
             )
 
+    def check(self, model: nn.Module) -> None:
+        """Check that the model can be asked what the task asks.
+
+        Raises:
+            InvalidInputError: It cannot.
+        """
+        with _evaluating(model):
+            self._prepared(model)
+
     def evaluate(self, model: nn.Module, step: int, stop: Stop) -> Evaluation:
         """Measure all metrics of the task; the chosen one decides."""
-        spec = RunSpec(
-            task=self.task.name,
-            model=ModelRef(scheme="checkpoint", target="in memory"),
-            split=self.data.split,
-            data_dir=self.data_dir,
-            resamples=0,
-        )
+        spec = self._spec
         with _evaluating(model):
-            settings = replace(_settings(model), tag_decoding=self.tag_decoding)
-            adapter = adapter_around(model, self.tokenizer, _info(model), settings, self.labels)
-            context = runner.task_context(spec, self.task, self.data, adapter)
-            adapter.prepare(context)
+            adapter, context, settings = self._prepared(model)
             asker = Asker(adapter, keys_for(adapter.info, context, settings), Asking(stop=stop))
             requests = runner.ask(spec, self.task, self.data.examples, context)
             answered = runner.answer(self.task, asker, self.data.examples, requests, _unseen)
@@ -168,6 +168,24 @@ class TaskEvaluator:
             values=values,
         )
 
+    @property
+    def _spec(self) -> RunSpec:
+        return RunSpec(
+            task=self.task.name,
+            model=ModelRef(scheme="checkpoint", target="in memory"),
+            split=self.data.split,
+            data_dir=self.data_dir,
+            resamples=0,
+        )
+
+    def _prepared(self, model: nn.Module) -> tuple[ModelAdapter, TaskContext, ModelSettings]:
+        """Put an adapter around the model, and tell it of the task."""
+        settings = replace(_settings(model), tag_decoding=self.tag_decoding)
+        adapter = adapter_around(model, self.tokenizer, _info(model), settings, self.labels)
+        context = runner.task_context(self._spec, self.task, self.data, adapter)
+        adapter.prepare(context)
+        return adapter, context, settings
+
     @cached_property
     def _bound_task(self) -> TaskSpec:
         """The task, its metrics with the training words that some of them need, which are read only once."""
@@ -184,13 +202,17 @@ def _unseen(items: Iterable[Any], total: int, title: str) -> Iterable[Any]:
 
 @contextmanager
 def _evaluating(model: nn.Module) -> Iterator[None]:
-    """Put a model into evaluation mode, and back into the mode that it had."""
+    """Put a model into evaluation mode, and back into what it was: its mode, and its weights where adapters lay them out anew."""
     was_training = model.training
+    weights = [(parameter, parameter.data) for parameter in model.parameters()]
     model.eval()
     try:
-        with torch.inference_mode():
+        with torch.no_grad():
             yield
     finally:
+        # Steps on weights of another layout round differently than those of a training that goes on from a state.
+        for parameter, data in weights:
+            parameter.data = data
         model.train(was_training)
 
 

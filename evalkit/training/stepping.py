@@ -105,8 +105,8 @@ class Stepper:
         self._processes = processes
         prepare_blocks(model, recipe)
         self._module = spread(LossModule(model, objective), model, processes, recipe.parallel)
-        is_sharded = processes.count > 1 and recipe.parallel == "fsdp"
-        self.optimizer = build_optimizer(model, recipe.optimizer, is_sharded=is_sharded)
+        self.is_sharded = processes.count > 1 and recipe.parallel == "fsdp"
+        self.optimizer = build_optimizer(model, recipe.optimizer, is_sharded=self.is_sharded)
         self._piece_count = piece_count(recipe.batch.accumulate, processes.count)
         self._trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
 

@@ -203,7 +203,7 @@ class _Parts:
         data = TaskData(
             examples=heldout.examples, source=heldout.source, revision=None, digest=heldout.digest, split=section.split
         )
-        return TaskEvaluator(
+        evaluator = TaskEvaluator(
             task=heldout.task,
             data=data,
             metric=section.metric,
@@ -212,10 +212,13 @@ class _Parts:
             tag_decoding=card_details(self._recipe, self._inputs.data).get("tag_decoding", "auto"),
             data_dir=self._inputs.data_dir,
         )
+        if not stepper.is_sharded:
+            evaluator.check(stepper.model)
+        return evaluator
 
     def _whole(self, stepper: Stepper) -> nn.Module:
         """The model as it can be measured and saved: not sharded."""
-        if self._processes.count == 1 or self._recipe.parallel == "ddp":
+        if not stepper.is_sharded:
             return stepper.model
         weights = stepper.model_state()
         plain = build_empty(describe(stepper.model, self._head.labels))

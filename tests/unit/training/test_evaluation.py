@@ -5,7 +5,7 @@ import torch
 
 from evalkit.catalog import find_task
 from evalkit.checkpoints import load_checkpoint
-from evalkit.errors import UnknownNameError
+from evalkit.errors import EvalkitError, InvalidInputError, UnknownNameError
 from evalkit.stopping import Stop
 from evalkit.training.evaluation import Evaluation, LossEvaluator, best_of
 from evalkit.training.objective import Batch, Loss
@@ -82,6 +82,26 @@ def test_perplexity_is_better_when_lower_and_f1_when_higher(tmp_path):
     for family, is_higher in (("gpt", False), ("bert", True)):
         options = TrainOptions(out=tmp_path / family, device="cpu", is_quiet=True)
         assert train(small(family, "main"), options).evaluation["higher_is_better"] is is_higher
+
+
+def test_a_model_that_cannot_be_asked_is_refused_before_the_first_step(tmp_path):
+    options = TrainOptions(out=tmp_path / "out", device="cpu", is_quiet=True)
+    narrow = small("bert", "main", "model.max_length=2", "objective.max_length=2")
+    with pytest.raises(EvalkitError):
+        train(narrow, options)
+    other = small("bert", "main", "evaluate.task=mini_qa")
+    with pytest.raises(InvalidInputError, match=r"answers .* requests, but task 'mini_qa'"):
+        train(other, options)
+    assert not (tmp_path / "out" / "metrics.jsonl").exists()
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_evaluations_on_the_way_leave_the_weights_to_the_bit_as_without_them(family: str, tmp_path):
+    for out, every in (("often", 2), ("once", 6)):
+        recipe = small(family, "main", f"evaluate.every={every}", "keep.checkpoint=last")
+        train(recipe, TrainOptions(out=tmp_path / out, device="cpu", is_quiet=True))
+    often, once = (load_checkpoint(tmp_path / out).model.state_dict() for out in ("often", "once"))
+    assert all(torch.equal(tensor, once[name]) for name, tensor in often.items())
 
 
 class Counting:
