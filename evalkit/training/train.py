@@ -22,12 +22,14 @@ from evalkit.training.evaluation import Evaluation, Evaluator, LossEvaluator, Ta
 from evalkit.training.folder import TrainingFolder
 from evalkit.training.inputs import Inputs, identity, open_inputs
 from evalkit.training.loop import Loop, Training
+from evalkit.training.lora import add_lora, has_lora, merged_state
 from evalkit.training.objectives import build_objective, card_details, head_for, train_tokenizer
 from evalkit.training.parallel import Processes, joined_processes
 from evalkit.training.precision import faster_is_bf16
 from evalkit.training.recipe import Recipe
 from evalkit.training.recipe_file import recipe_digest
 from evalkit.training.reporting import ProgressLine, read_metrics
+from evalkit.training.seeds import derive_seed
 from evalkit.training.state import Progress, nothing_lost, read_state
 from evalkit.training.stepping import Stepper
 
@@ -174,8 +176,13 @@ class _Parts:
         if start is not None:
             if recipe.tokenizer is not None:
                 self._line.say(f"sizes and tokenizer are those of {self._options.init}, not the recipe's")
-            return started_model(start, recipe.model, self._head, recipe.seed)
-        return new_model(recipe.model, tokenizer.largest_id + 1, self._head, recipe.seed, device)
+            return self._with_lora(started_model(start, recipe.model, self._head, recipe.seed))
+        return self._with_lora(new_model(recipe.model, tokenizer.largest_id + 1, self._head, recipe.seed, device))
+
+    def _with_lora(self, model: nn.Module) -> nn.Module:
+        if self._recipe.lora is not None:
+            add_lora(model, self._recipe.lora, torch.Generator().manual_seed(derive_seed(self._recipe.seed, "lora")))
+        return model
 
     def _restored(self, stepper: Stepper, batches: Batches) -> Progress:
         """Go on from the newest state, or begin: choose the precision."""
@@ -217,10 +224,10 @@ class _Parts:
         return evaluator
 
     def _whole(self, stepper: Stepper) -> nn.Module:
-        """The model as it can be measured and saved: not sharded."""
-        if not stepper.is_sharded:
+        """The model as it can be measured and saved: not sharded, low-rank updates merged."""
+        if not stepper.is_sharded and not has_lora(stepper.model):
             return stepper.model
-        weights = stepper.model_state()
+        weights = merged_state(stepper.model) if has_lora(stepper.model) else stepper.model_state()
         plain = build_empty(describe(stepper.model, self._head.labels))
         plain.load_state_dict(weights, assign=True)
         return plain
