@@ -2,22 +2,20 @@
 
     python benchmarks/generate.py [--rounds N] [--only WORD] [--vocabulary N] [--attention eager|sdpa]
 
-Weights and prompts are random; the texts of both sides are compared before anything is timed. The share of the roofline is
-the time that the arithmetic and the reading of the weights would take at the rates that the machine shows in the same run,
-divided by the time that the work takes.
+Weights and prompts are random; the texts of both sides are compared before anything is timed. `roofline.py` says
+what the share of the roofline is.
 """
 
 import argparse
 import json
 import math
 import random
-import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from types import SimpleNamespace
 
 import torch
 import transformers
+from roofline import least_seconds, seconds
 
 from evalkit.adapters.causal import CausalAdapter
 from evalkit.checkpoints.huggingface import to_ours
@@ -114,32 +112,15 @@ class Peer:
         return answers
 
 
-def seconds(work: Callable[[], object]) -> tuple[float, object]:
-    """Measure the processor time of one call."""
-    started = time.process_time()
-    result = work()
-    return time.process_time() - started, result
-
-
-def machine() -> tuple[float, float]:
-    """Measure what one thread reads, in bytes a second, and multiplies, in operations a second."""
-    block = torch.zeros(64 << 20)
-    left, right = torch.rand(512, 1024), torch.rand(1024, 1024)
-    reading = min(seconds(block.sum)[0] for _ in range(5))
-    product = min(seconds(lambda: left @ right)[0] for _ in range(10))
-    return block.numel() * 4 / reading, 2 * 512 * 1024 * 1024 / product
-
-
 def bound(row: Row, prompts: list[list[int]], limits: list[int], parameters: int, vocabulary: int) -> float:
     """Compute the seconds that arithmetic and reading of the weights take at least."""
     width, layers, _ = SHAPES[row.shape]
-    bandwidth, rate = machine()
     tokens = sum(map(len, prompts)) + sum(limits) - len(prompts)
     blocks = 2 * parameters * tokens + 2 * width * vocabulary * sum(limits)
     lengths = zip(prompts, limits, strict=True)
     attention = sum(2 * layers * width * (len(ids) + limit) ** 2 for ids, limit in lengths)
     steps = sum(limits) / row.batch
-    return (blocks + attention) / rate + steps * 4 * (parameters + width * vocabulary) / bandwidth
+    return least_seconds(blocks + attention, steps * 4 * (parameters + width * vocabulary))
 
 
 def compare(row: Row, vocabulary: int, attention: str, rounds: int) -> dict[str, object]:

@@ -4,18 +4,19 @@
 
 Weights and prompts are random; the texts of both sides are compared before anything is timed. transformers gets its prompts
 sorted by length, in padded batches; both sides have the same batch size, and `--batch-size auto` lets ours find its own.
+`roofline.py` says what the share of the roofline is.
 """
 
 import argparse
 import json
 import math
 import random
-import time
 from dataclasses import dataclass
 from types import SimpleNamespace
 
 import torch
 import transformers
+from roofline import least_seconds, seconds
 
 from evalkit.adapters.seq2seq import Seq2SeqAdapter
 from evalkit.checkpoints.huggingface import to_ours
@@ -136,6 +137,31 @@ def models(size: str, vocabulary: int, attention: str) -> tuple[transformers.T5F
     return theirs, ours
 
 
+def bound(row: Row, sources: list[int], limits: list[int], model: T5) -> float:
+    """Compute the seconds that arithmetic and reading of the weights take at least.
+
+    Args:
+        row: The line of the table.
+        sources: Tokens of each source.
+        limits: New tokens of each prompt.
+        model: The model.
+    """
+    config = model.config
+    inner = config.heads * config.head_width
+    encoder = sum(weight.numel() for block in model.encoder.blocks for weight in block.parameters())
+    decoder = sum(weight.numel() for block in model.decoder.blocks for weight in block.parameters())
+    head, cross = config.width * config.vocab_size, 2 * config.decoder_layers * config.width * inner
+    # A source's keys and values are computed once, not for each token that reads them.
+    told = sum(2 * (decoder - cross + head) * limit for limit in limits)
+    read = sum(2 * (encoder + cross) * length + 4 * config.layers * inner * length**2 for length in sources)
+    seen = sum(
+        4 * config.decoder_layers * inner * limit * (length + limit / 2)
+        for length, limit in zip(sources, limits, strict=True)
+    )
+    steps = sum(limits) / row.batch
+    return least_seconds(told + read + seen, steps * 4 * (decoder - cross + head))
+
+
 def compare(row: Row, given: argparse.Namespace) -> dict[str, object]:
     """Check that both sides give the same texts, and time them in turn."""
     theirs, ours = models(row.size, given.vocabulary, given.attention)
@@ -161,9 +187,8 @@ def compare(row: Row, given: argparse.Namespace) -> dict[str, object]:
     best = dict.fromkeys(work, math.inf)
     for _ in range(given.rounds):
         for side, call in work.items():
-            started = time.process_time()
-            call()
-            best[side] = min(best[side], time.process_time() - started)
+            best[side] = min(best[side], seconds(call)[0])
+    least = bound(row, list(map(len, framed)), limits, ours)
     return {
         "benchmark": f"generate {row.name}",
         "n": row.prompts,
@@ -173,6 +198,8 @@ def compare(row: Row, given: argparse.Namespace) -> dict[str, object]:
         "ratio": round(best["peer"] / best["evalkit"], 2),
         "target": row.target,
         "equal": is_equal,
+        "roofline_share": round(least / best["evalkit"], 2),
+        "peer_roofline_share": round(least / best["peer"], 2),
     }
 
 
