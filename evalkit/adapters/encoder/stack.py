@@ -8,9 +8,10 @@ W width of one head, D model width.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import chain, groupby
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional
@@ -18,6 +19,7 @@ from torch.nn import functional
 from evalkit.adapters.encoder.passages import Passage
 from evalkit.adapters.engine.compiling import region
 from evalkit.adapters.engine.linear import FastLinear
+from evalkit.adapters.engine.packing import IntArray, joined_ranges
 from evalkit_models.bert import Bert, BertBlock
 
 
@@ -59,22 +61,20 @@ class BertStack:
         return self._finish(last, x[wanted], self._attend(last.qkv(x), groups)[wanted])
 
     def _embed(self, passages: Sequence[Passage], lengths: Sequence[int]) -> Tensor:
-        ids = self._tensor(chain.from_iterable(passage.ids for passage in passages))
-        positions = self._tensor(chain.from_iterable(map(range, lengths))) + self._offset
+        tokens = chain.from_iterable(passage.ids for passage in passages)
+        ids = self._tensor(np.fromiter(tokens, np.int64, sum(lengths)))
+        positions = self._tensor(joined_ranges([self._offset] * len(lengths), lengths))
         segments = torch.zeros_like(ids)
         if self._has_segments and any(passage.second_from is not None for passage in passages):
-            segments = self._tensor(chain.from_iterable(map(_segments, passages)))
+            segments = self._tensor(np.concatenate(list(map(_segments, passages))))
         bert = self._bert
         embedded: Tensor = bert.norm(bert.tokens(ids) + bert.positions(positions) + bert.segments(segments))
         return embedded
 
     def _wanted(self, passages: Sequence[Passage], lengths: Sequence[int]) -> Tensor:
-        places: list[int] = []
-        start = 0
-        for passage, length in zip(passages, lengths, strict=True):
-            places += [start + place for place in passage.wanted]
-            start += length
-        return self._tensor(iter(places))
+        counts = [len(passage.wanted) for passage in passages]
+        places = np.fromiter(chain.from_iterable(passage.wanted for passage in passages), np.int64, sum(counts))
+        return self._tensor(places + np.repeat(np.cumsum([0, *lengths[:-1]]), counts))
 
     def _attend(self, qkv: Tensor, groups: Sequence[tuple[int, int]]) -> Tensor:
         """Mix the tokens of each passage, `(N, 3 D)` to `(N, D)`."""
@@ -85,8 +85,8 @@ class BertStack:
             mixed.append(joined.transpose(1, 2).reshape(count * length, -1))
         return mixed[0] if len(mixed) == 1 else torch.cat(mixed)
 
-    def _tensor(self, values: Iterator[int]) -> Tensor:
-        return torch.tensor(list(values), dtype=torch.long, device=self.device)
+    def _tensor(self, values: IntArray) -> Tensor:
+        return torch.from_numpy(values).to(self.device)
 
 
 class _FastBlock:
@@ -107,6 +107,6 @@ class _FastBlock:
         return added
 
 
-def _segments(passage: Passage) -> list[int]:
+def _segments(passage: Passage) -> IntArray:
     first = passage.length if passage.second_from is None else passage.second_from
-    return [0] * first + [1] * (passage.length - first)
+    return np.repeat([0, 1], [first, passage.length - first])

@@ -7,10 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import accumulate, chain
+from itertools import chain
+from typing import TypeAlias
 
+import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
+
+IntArray: TypeAlias = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,34 +64,58 @@ def pack(trees: Sequence[Tree], wanted: Sequence[Sequence[int]], device: torch.d
             its branches.
         device: Where the tensors go.
     """
-    lengths = [tree.length for tree in trees]
-    starts = accumulate(lengths, initial=0)
-    width = max(lengths)
-    rows = [range(index * width, index * width + length) for index, length in enumerate(lengths)]
-    is_dense = min(lengths) == width
+    lengths = np.array([tree.length for tree in trees])
+    starts = lengths.cumsum() - lengths
+    width, count = int(lengths.max()), int(lengths.sum())
+    owners = np.repeat(np.arange(len(trees)), lengths)
+    is_dense = count == width * len(trees)
+    places = None if is_dense else owners * width + np.arange(count) - starts[owners]
+    tokens = chain.from_iterable(chain(tree.trunk, *tree.branches) for tree in trees)
+    sizes = [len(chosen) for chosen in wanted]
+    chosen = np.fromiter(chain.from_iterable(wanted), np.int64, sum(sizes)) + np.repeat(starts, sizes)
 
-    def tensor(values: chain[int] | list[int]) -> Tensor:
-        return torch.tensor(list(values), device=device)
+    def tensor(values: IntArray) -> Tensor:
+        return torch.from_numpy(values).to(device)
 
     return Packed(
-        ids=tensor(chain.from_iterable(chain(tree.trunk, *tree.branches) for tree in trees)),
-        positions=tensor(chain.from_iterable(map(_positions, trees))),
-        owners=torch.repeat_interleave(torch.tensor(lengths)).to(device),
-        places=None if is_dense else tensor(chain.from_iterable(rows)),
+        ids=tensor(np.fromiter(tokens, np.int64, count)),
+        positions=tensor(_positions(trees)),
+        owners=tensor(owners),
+        places=None if places is None else tensor(places),
         mask=_mask(trees, width).to(device) if any(map(_has_choice, trees)) else None,
-        wanted=tensor([start + place for start, places in zip(starts, wanted, strict=False) for place in places]),
+        wanted=tensor(chosen),
         batch=len(trees),
         width=width,
     )
+
+
+def joined_ranges(firsts: Sequence[int], sizes: Sequence[int]) -> IntArray:
+    """Join ranges of whole numbers.
+
+    >>> joined_ranges([5, 0], [2, 3]).tolist()
+    [5, 6, 0, 1, 2]
+
+    Args:
+        firsts: The first number of each.
+        sizes: How many numbers each has.
+    """
+    counts = np.array(sizes, dtype=np.int64)
+    ends = counts.cumsum()
+    numbers: IntArray = np.arange(counts.sum()) - np.repeat(ends - counts - np.array(firsts, dtype=np.int64), counts)
+    return numbers
 
 
 def _has_choice(tree: Tree) -> bool:
     return sum(map(bool, tree.branches)) > 1
 
 
-def _positions(tree: Tree) -> chain[int]:
-    trunk = len(tree.trunk)
-    return chain(range(trunk), *(range(trunk, trunk + len(branch)) for branch in tree.branches))
+def _positions(trees: Sequence[Tree]) -> IntArray:
+    firsts: list[int] = []
+    sizes: list[int] = []
+    for tree in trees:
+        firsts += [0, *[len(tree.trunk)] * len(tree.branches)]
+        sizes += [len(tree.trunk), *map(len, tree.branches)]
+    return joined_ranges(firsts, sizes)
 
 
 def _mask(trees: Sequence[Tree], width: int) -> Tensor:

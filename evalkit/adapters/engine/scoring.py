@@ -5,17 +5,18 @@ Letters in shapes: M positions that are scored, V vocabulary.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import chain, islice, pairwise
 
+import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
 from evalkit.adapters.engine.batching import Budget, run_batches
 from evalkit.adapters.engine.choosing import most_probable
-from evalkit.adapters.engine.packing import Tree, pack
+from evalkit.adapters.engine.packing import IntArray, Tree, joined_ranges, pack
 from evalkit.adapters.engine.stack import CausalStack
 
 _CHUNK_LOGITS = 1 << 21
@@ -110,47 +111,32 @@ class Scorer:
     @torch.inference_mode()
     def _batch(self, questions: Sequence[Question], is_ranked: bool) -> list[list[Scored]]:
         """Score questions in one forward pass."""
-        wanted: list[list[int]] = []
-        rows: list[int] = []
-        targets: list[int] = []
-        row = 0
-        for question in questions:
-            # The last context token predicts the first token of all targets, and each branch token the one after it.
-            root = len(question.context) - 1
-            wanted.append(list(range(root, question.tree.length)))
-            branch = row + 1
-            for target in question.targets:
-                rows += [row, *range(branch, branch + len(target) - 1)]
-                targets += target
-                branch += len(target) - 1
-            row = branch
-        hidden = self._stack.read(pack([question.tree for question in questions], wanted, self._stack.device))
-        logprobs, is_best = self._token_logprobs(hidden, rows, targets, is_ranked)
-        ends = iter(range(len(targets) + 1))
-        results = []
-        place = next(ends)
-        for question in questions:
-            scored = []
-            for target in question.targets:
-                part = slice(place, place + len(target))
-                scored.append(Scored(math.fsum(logprobs[part]), all(is_best[part])))
-                place += len(target)
-            results.append(scored)
-        return results
+        trees = [question.tree for question in questions]
+        # The last context token predicts the first token of all targets, and each branch token the one after it.
+        wanted = [range(len(tree.trunk) - 1, tree.length) for tree in trees]
+        hidden = self._stack.read(pack(trees, wanted, self._stack.device))
+        targets = [target for question in questions for target in question.targets]
+        sizes = np.array([len(target) for target in targets])
+        tokens = np.fromiter(chain.from_iterable(targets), np.int64, int(sizes.sum()))
+        logprobs, is_best = self._token_logprobs(hidden, _rows(trees), tokens, is_ranked)
+        starts = sizes.cumsum() - sizes
+        sums = np.add.reduceat(logprobs, starts).tolist()
+        are_best = np.logical_and.reduceat(is_best, starts).tolist()
+        scored = iter(map(Scored, sums, are_best))
+        return [list(islice(scored, len(question.targets))) for question in questions]
 
     def _token_logprobs(
-        self, hidden: Tensor, rows: Sequence[int], targets: Sequence[int], is_ranked: bool
-    ) -> tuple[list[float], list[bool]]:
+        self, hidden: Tensor, rows: IntArray, targets: IntArray, is_ranked: bool
+    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]:
         """Look up the log-probability of each target at its row of hidden states `(M, D)`, and whether it is the best.
 
         Logits exist for some rows at a time only: all of them would take V / D times the room of the hidden states.
         """
-        order = sorted(range(len(rows)), key=rows.__getitem__)
-        at = torch.tensor([rows[place] for place in order], device=hidden.device)
-        token = torch.tensor([targets[place] for place in order], device=hidden.device)
+        order = rows.argsort(kind="stable")
         chunk, block = self._sizes(hidden.device)
         bounds = [*range(0, len(hidden), block), len(hidden)]
-        cuts = torch.searchsorted(at, torch.tensor(bounds, device=hidden.device)).tolist()
+        cuts = np.searchsorted(rows[order], bounds).tolist()
+        at, token = (torch.from_numpy(column[order]).to(hidden.device) for column in (rows, targets))
         found, best = [], []
         logits, first_row = hidden.new_zeros(0), 0
         for (low, high), (first, last) in zip(pairwise(bounds), pairwise(cuts), strict=True):
@@ -159,13 +145,10 @@ class Scorer:
             some = logits[low - first_row : high - first_row]
             at_rows, tokens = at[first:last] - low, token[first:last]
             found.append(some.log_softmax(-1)[at_rows, tokens])
-            best.append(
-                most_probable(some)[at_rows] == tokens if is_ranked else torch.zeros_like(tokens, dtype=torch.bool)
-            )
-        logprobs: list[float] = [0.0] * len(rows)
-        is_best: list[bool] = [False] * len(rows)
-        for place, value, is_first in zip(order, torch.cat(found).tolist(), torch.cat(best).tolist(), strict=True):
-            logprobs[place], is_best[place] = value, is_first
+            best.append(most_probable(some)[at_rows] == tokens if is_ranked else torch.zeros_like(tokens))
+        logprobs, is_best = np.empty(len(rows)), np.empty(len(rows), dtype=np.bool_)
+        logprobs[order] = torch.cat(found).double().cpu().numpy()
+        is_best[order] = torch.cat(best).bool().cpu().numpy()
         return logprobs, is_best
 
     def _sizes(self, device: torch.device) -> tuple[int, int]:
@@ -176,3 +159,18 @@ class Scorer:
             return rows, rows
         block = max(1, _BLOCK_LOGITS // vocabulary)
         return max(1, max(_LEAST_ROWS, _CHUNK_LOGITS // vocabulary) // block) * block, block
+
+
+def _rows(trees: Sequence[Tree]) -> IntArray:
+    """Say which wanted token of all trees predicts each target token: for each branch the root, then the branch's own."""
+    firsts: list[int] = []
+    sizes: list[int] = []
+    root = 0
+    for tree in trees:
+        next_row = root + 1
+        for branch in tree.branches:
+            firsts += (root, next_row)
+            sizes += (1, len(branch))
+            next_row += len(branch)
+        root = next_row
+    return joined_ranges(firsts, sizes)
