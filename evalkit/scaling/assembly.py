@@ -122,7 +122,9 @@ class _Maker:
         """Make the intervals that were asked for, if the points allow any."""
         values = self.model.values(self.solution.coordinates[None])[0]
         self.values = dict(zip((self.model.names[i] for i in self.model.shown), values.tolist(), strict=True))
-        self.more = {name: float(value[0]) for name, value in self._derived(self.solution.coordinates[None]).items()}
+        derived = {name: float(value[0]) for name, value in self._derived(self.solution.coordinates[None]).items()}
+        # Without a term what follows from it has no value.
+        self.more = {name: value for name, value in derived.items() if math.isfinite(value)}
         if self.intervals is not None:
             problem = check_interval_points(self.model)
             if problem is None:
@@ -195,12 +197,14 @@ class _Maker:
             errors[coordinate.name] = error * self.values[coordinate.name] if is_natural else error
         size = len(self.solution.coordinates)
         steps = _STEP * np.eye(size)
-        above = self._derived(self.solution.coordinates + steps)
-        below = self._derived(self.solution.coordinates - steps)
-        for name in self.more:
-            both = [np.log(each[name]) if self._is_log(name) else each[name] for each in (above, below)]
-            slope = (both[0] - both[1]) / (2.0 * _STEP)
-            errors[name] = math.sqrt(max(float(slope @ covariance @ slope), 0.0))
+        with np.errstate(all="ignore"):
+            above = self._derived(self.solution.coordinates + steps)
+            below = self._derived(self.solution.coordinates - steps)
+            for name in self.more:
+                both = [np.log(each[name]) if self._is_log(name) else each[name] for each in (above, below)]
+                slope = np.where(np.diag(covariance) > 0, (both[0] - both[1]) / (2.0 * _STEP), 0.0)
+                variance = float(slope @ covariance @ slope)
+                errors[name] = math.sqrt(variance) if math.isfinite(variance) and variance > 0 else 0.0
         return errors
 
     def _derived(self, coordinates: FloatArray) -> dict[str, FloatArray]:

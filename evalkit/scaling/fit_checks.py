@@ -113,7 +113,7 @@ def influences(solution: Solution) -> FloatArray:
 def _leverage_warnings(solution: Solution, covariance: Covariances) -> list[ScalingWarning]:
     model = solution.model
     error = np.sqrt(np.diag(covariance.homoscedastic))
-    pull = np.abs(influences(solution))
+    pull = np.abs(influences(solution)) / _without_each(solution)[:, None]
     found = []
     for index, coordinate in enumerate(model.coordinates):
         if not coordinate.is_exponent or not error[index] > 0:
@@ -126,6 +126,15 @@ def _leverage_warnings(solution: Solution, covariance: Covariances) -> list[Scal
             more = f", and {count - 1} more rows by over 1" if count > 1 else ""
             found.append(ScalingWarning("leverage", f"{text}{more}; see the sensitivity table"))
     return found
+
+
+def _without_each(solution: Solution) -> FloatArray:
+    """Give how much smaller the standard errors would be without each point, shape (n,): an outlier must not hide itself."""
+    model = solution.face
+    psi = model.weights * model.loss.psi(solution.residuals) ** 2
+    degrees = max(len(psi) - model.free_count, 2)
+    share = (psi.sum() - psi) / (degrees - 1) / max(psi.sum() / degrees, np.finfo(float).tiny)
+    return np.sqrt(np.clip(share, 1e-3, 1.0))
 
 
 def _disagreement(solution: Solution, covariance: Covariances) -> list[ScalingWarning]:

@@ -17,7 +17,7 @@ import numpy as np
 from evalkit.scaling.arrays import FloatArray
 from evalkit.scaling.laws.curves import State
 from evalkit.scaling.model import Model
-from evalkit.scaling.solution import Solution, density_band, psi_moments
+from evalkit.scaling.solution import Solution, curvature_scale, curvature_width, psi_moments
 from evalkit.scaling.solver.linear import make_positive
 from evalkit.scaling.solver.problem import Problem
 
@@ -41,7 +41,14 @@ def covariances(solution: Solution) -> Covariances:
     """Compute both covariances; 0 for coordinates that are held, and where the law meets every point exactly."""
     with np.errstate(all="ignore"):
         found = _covariances(solution)
-    return Covariances(*(np.where(np.isfinite(each), each, 0.0) for each in (found.homoscedastic, found.robust)))
+    return Covariances(_sound(found.homoscedastic), _sound(found.robust))
+
+
+def _sound(matrix: FloatArray) -> FloatArray:
+    """Replace what is not finite, and variances that rounding made negative, by 0."""
+    finite = np.where(np.isfinite(matrix), matrix, 0.0)
+    np.fill_diagonal(finite, np.maximum(np.diag(finite), 0.0))
+    return finite
 
 
 def _covariances(solution: Solution) -> Covariances:
@@ -78,12 +85,10 @@ def _hessian(model: Model, problem: Problem, state: State, residuals: FloatArray
     References:
         Powell, 1991, Estimation of Monotonic Regression Models under Quantile Restrictions (the kernel estimate).
     """
-    width = np.array([max(model.loss.width(), density_band(residuals[0]))])
+    width = np.array([curvature_width(model.loss, residuals[0])])
     slopes = problem.slopes(state, residuals, model.weights, width)
     full = problem.hessian(state, slopes, residuals, model.weights, width)[0]
-    scale = 1.0
-    if width[0] > model.loss.width():
-        scale = (1.0 if model.loss.is_absolute else model.loss.width()) / float(width[0])
+    scale = curvature_scale(model.loss, float(width[0]))
     result: FloatArray = scale * problem.reduction.matrix.T @ full @ problem.reduction.matrix
     return result
 

@@ -9,6 +9,7 @@ import numpy as np
 from evalkit.errors import InvalidInputError
 from evalkit.scaling.arrays import BoolArray, FloatArray
 from evalkit.scaling.laws.curves import LOG_ZERO
+from evalkit.scaling.losses import Loss
 from evalkit.scaling.model import Model, penalty_of
 from evalkit.scaling.result import Certificate
 from evalkit.scaling.solver.newton import Minima
@@ -20,6 +21,8 @@ SAME = 1e-6
 _SHARE = 1e-3
 """A term of less than this share of every prediction is tried without."""
 _TIE = 1e-9
+_ENOUGH = 30
+"""So many residuals within delta say how many more to expect there."""
 _SINGULAR = 1e30
 """Condition number of parameters that cannot be told apart at all."""
 
@@ -243,19 +246,27 @@ def psi_moments(model: Model, residuals: FloatArray) -> tuple[float, float]:
     rest = max(n - model.free_count, 1)
     psi = model.loss.psi(residuals)
     second = float(model.weights @ psi**2) / rest
-    if model.loss.is_squared:
-        return second, 1.0
-    width = model.loss.width()
-    band = density_band(residuals)
-    if width >= band:
-        return second, float(model.weights @ (np.abs(residuals) <= width)) / n
-    # Too few residuals lie within delta to count them: the density at 0 says how many should.
-    density = float(model.weights @ (np.abs(residuals) <= band)) / n / (2.0 * band)
-    return second, 2.0 * density * (width if width > 0 else 1.0)
+    width = curvature_width(model.loss, residuals)
+    inside = float(model.weights @ (np.abs(residuals) <= width)) / n
+    return second, inside * curvature_scale(model.loss, width)
 
 
-def density_band(residuals: FloatArray) -> float:
-    """Half width around 0 within which a density of residuals can be estimated."""
-    n = len(residuals)
-    share = min(0.45, 0.8 * n ** (-1.0 / 3.0))
-    return float(max(np.quantile(np.abs(residuals), share), np.finfo(float).tiny))
+def curvature_width(loss: Loss, residuals: FloatArray) -> float:
+    """Give the half width of the quadratic zone, or a wider one where too few residuals lie within to be counted.
+
+    The wider one is Hall and Sheather's for a density at the median; `curvature_scale` takes the widening out again.
+
+    References:
+        Hall and Sheather, 1988, On the Distribution of a Studentized Quantile.
+    """
+    own = loss.width()
+    if float((np.abs(residuals) <= own).sum()) >= _ENOUGH:
+        return own
+    share = min(0.5, 1.94 * len(residuals) ** (-1.0 / 3.0))
+    return float(max(own, np.quantile(np.abs(residuals), share), np.finfo(float).tiny))
+
+
+def curvature_scale(loss: Loss, width: float) -> float:
+    """Give what a curvature counted within a width is multiplied by to be that of the loss."""
+    own = 1.0 if loss.is_absolute else loss.width()
+    return own / width if width > loss.width() else 1.0
