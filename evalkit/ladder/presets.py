@@ -71,6 +71,8 @@ class Preset:
     """Trainings at once, one thread each."""
     device: str
     """Where they run."""
+    note: str = ""
+    """What a reader of its report should know, one line."""
 
     def rungs(self) -> list[Rung]:
         """All trainings, those that take longest first."""
@@ -140,6 +142,7 @@ _PRESETS = (
         test_texts=1000,
         processes=2,
         device="cpu",
+        note="Of the rates 0.12, 0.25 and 0.5 over the width, 0.25 was the best at widths 16 and 64 on 0.27M tokens.",
     ),
     Preset(
         name="gpu",

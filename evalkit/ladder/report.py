@@ -50,6 +50,8 @@ class LadderFit:
 class LeftOut:
     """What a law fitted to the smaller runs says of the largest ones."""
 
+    on: str
+    """Which rungs."""
     by: str
     """N, D or C: what the largest ones are the largest in."""
     law: str
@@ -71,13 +73,26 @@ class LeftOut:
 
 
 def fit_ladder(points: Points, resamples: int = 1000) -> list[LadderFit]:
-    """Fit the joint laws to all rungs, and laws of one axis to the longest column and the longest row of the ladder."""
+    """Fit the joint laws to all rungs and to those beyond the shortest length, and laws of one axis to one row and column.
+
+    Short trainings end before a model has learnt more than which tokens are frequent; no power law knows that plateau.
+    """
     intervals = Intervals(resamples=resamples)
-    found = [_attempt(name, "all rungs", points, intervals) for name in joint_laws(points)]
+    found = [_attempt(name, on, part, intervals) for on, part in parts(points).items() for name in joint_laws(part)]
     row, length = _fullest(points, "D", "N")
     column, size = _fullest(points, "N", "D")
     found.append(_attempt("offset_n", f"D about {length:.3g}", points.take(row), intervals))
     found.append(_attempt("offset_d", f"N = {size:.3g}", points.take(column), intervals))
+    return found
+
+
+def parts(points: Points) -> dict[str, Points]:
+    """All rungs, and those that were trained longer than the shortest; the latter where enough of them are left."""
+    lengths = points.axis("D")
+    longer = points.take(lengths > float(lengths.min()) * (1 + _TOLERANCE))
+    found = {"all rungs": points}
+    if len(longer) >= _ENOUGH:
+        found[f"D from {float(longer.axis('D').min()):.2g}"] = longer
     return found
 
 
@@ -107,18 +122,20 @@ def _fullest(points: Points, held: str, along: str) -> tuple[BoolArray, float]:
 
 def leave_largest_out(points: Points, resamples: int = 200) -> list[LeftOut]:
     """Fit to all runs but the largest ones, in size, in length and in compute, and predict those."""
-    found = []
-    for by in ("N", "D", "C"):
-        values = points.compute() if by == "C" else points.axis(by)
-        largest = values >= float(values.max()) * (1 - _TOLERANCE)
-        found += [_left_out(points, largest, by, law, resamples) for law in joint_laws(points)]
-    return found
+    return [
+        _left_out(on, part, by, law, resamples)
+        for on, part in parts(points).items()
+        for by in ("N", "D", "C")
+        for law in joint_laws(part)
+    ]
 
 
-def _left_out(points: Points, largest: BoolArray, by: str, law: str, resamples: int) -> LeftOut:
+def _left_out(on: str, points: Points, by: str, law: str, resamples: int) -> LeftOut:
     values = points.compute() if by == "C" else points.axis(by)
+    largest: BoolArray = values >= float(values.max()) * (1 - _TOLERANCE)
     factor = float(values[largest].max() / values[~largest].max())
-    known: dict[str, Any] = {"by": by, "law": law, "trained": int((~largest).sum()), "tested": int(largest.sum())}
+    known: dict[str, Any] = {"on": on, "by": by, "law": law}
+    known |= {"trained": int((~largest).sum()), "tested": int(largest.sum())}
     held_out = points.take(largest)
     try:
         fitted = fit(points.take(~largest), law, intervals=Intervals(resamples=resamples))
@@ -168,7 +185,11 @@ def ladder_outcome(
             f" is {truth.entropy:.4f}."
         )
     notes += [f"No {entry.name} on {entry.on}: {entry.problem}." for entry in fits if entry.problem]
-    notes += [f"No band of {one.law} without the largest {one.by}: {one.problem}." for one in left_out if one.problem]
+    notes += [
+        f"No band of {one.law} on {one.on} without the largest {one.by}: {one.problem}."
+        for one in left_out
+        if one.problem
+    ]
     tables = (_rungs(points), _laws(fits, points, truth), _largest(left_out))
     return Outcome(_document(points, fits, left_out, truth), tables, tuple(_warnings(fits)), tuple(notes))
 
@@ -237,6 +258,7 @@ def _with_interval(parameter: Any) -> str:  # noqa: ANN401
 def _largest(left_out: Sequence[LeftOut]) -> Table:
     rows: list[tuple[Value, ...]] = [
         (
+            one.on,
             one.by,
             one.law,
             one.trained,
@@ -248,8 +270,18 @@ def _largest(left_out: Sequence[LeftOut]) -> Table:
         )
         for one in left_out
     ]
-    header = ("largest in", "law", "fitted to", "predicted", "times larger", "mean error %", "bias %", "in 95% band %")
-    return Table("The largest runs, predicted from the others", header, tuple(rows), left=2)
+    header = (
+        "rungs",
+        "largest in",
+        "law",
+        "fitted to",
+        "predicted",
+        "times larger",
+        "mean error %",
+        "bias %",
+        "in 95% band %",
+    )
+    return Table("The largest runs, predicted from the others", header, tuple(rows), left=3)
 
 
 def _document(

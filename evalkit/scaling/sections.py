@@ -19,6 +19,7 @@ TITLES: Mapping[str, str] = {
     "N": "N, parameters",
     "D": "D, training tokens",
     "C": "C, training compute in FLOPs",
+    "6ND": "C = 6ND, training compute in FLOPs",
 }
 """Axis to its title, with the unit."""
 BEYOND = 10.0
@@ -27,6 +28,8 @@ _PLACES = 121
 _SIZES = 400
 _FAR = 1e3
 _QUANTILES = (0.1, 0.5, 0.9)
+_SAME_LEVEL = 1.02
+"""Values that differ by less are one level: seeds see a few tokens more or less."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -55,6 +58,22 @@ class Section:
     """Value of the other axis, where one is held."""
 
 
+def axis_values(fit: Fit, axis: str) -> FloatArray:
+    """Where the runs lie on an axis, `(n,)`.
+
+    A joint law splits C = 6ND; runs whose compute was counted otherwise are shown at their 6ND beside it.
+    """
+    points = fit.points
+    if axis == "C":
+        return 6.0 * points.axis("N") * points.axis("D") if len(fit.law.predictors) > 1 else points.compute()
+    return points.axis(axis)
+
+
+def axis_title(fit: Fit, axis: str) -> str:
+    """Title of an axis, with the unit."""
+    return TITLES["6ND" if axis == "C" and len(fit.law.predictors) > 1 else axis]
+
+
 def places(values: FloatArray, beyond: float = BEYOND, count: int = _PLACES) -> FloatArray:
     """Spread places evenly over the logarithm of the observed range and beyond it, the range's ends among them."""
     low, high = float(values.min()), float(values.max())
@@ -63,8 +82,7 @@ def places(values: FloatArray, beyond: float = BEYOND, count: int = _PLACES) -> 
 
 def sections(fit: Fit, axis: str) -> list[Section]:
     """Lines over an axis: one for a law of that axis alone, else at low, middle and high values of the other."""
-    points = fit.points
-    values = points.compute() if axis == "C" else points.axis(axis)
+    values = axis_values(fit, axis)
     x = places(values)
     observed = (float(values.min()), float(values.max()))
     if axis in fit.law.predictors and len(fit.law.predictors) == 1:
@@ -73,7 +91,7 @@ def sections(fit: Fit, axis: str) -> list[Section]:
         return [best_section(fit, x, observed)]
     other = "D" if axis == "N" else "N"
     found = []
-    for held in held_values(points, other):
+    for held in held_values(fit.points, other):
         line = {"axis": axis, "label": f"{other} = {held:.3g}", "x": x, "observed": observed, "held": held}
         found.append(_section(fit, with_group(fit, {axis: x, other: np.full_like(x, held)}), line))
     return found
@@ -81,10 +99,13 @@ def sections(fit: Fit, axis: str) -> list[Section]:
 
 def held_values(points: Points, axis: str) -> list[float]:
     """Values of an axis at which lines are drawn: all of a few levels, else low, middle and high ones."""
-    levels = np.unique(points.axis(axis))
+    levels: list[float] = []
+    for level in np.unique(points.axis(axis)).tolist():
+        if not levels or level > levels[-1] * _SAME_LEVEL:
+            levels.append(level)
     if len(levels) <= len(_QUANTILES):
-        return [float(level) for level in levels]
-    return [float(levels[round(share * (len(levels) - 1))]) for share in _QUANTILES]
+        return levels
+    return [levels[round(share * (len(levels) - 1))] for share in _QUANTILES]
 
 
 def best_section(fit: Fit, budgets: FloatArray, observed: tuple[float, float]) -> Section:

@@ -58,15 +58,15 @@ def parameter_json(one: Parameter) -> dict[str, Any]:
 
 def figure_json(fitted: Fit) -> dict[str, Any]:
     """Points and lines of the loss over compute, or over the one axis of the law, as reports draw them."""
-    from evalkit.scaling.sections import TITLES, sections
+    from evalkit.scaling.sections import axis_title, axis_values, sections
 
     axis = fitted.law.predictors[0] if len(fitted.law.predictors) == 1 else "C"
     points = fitted.points
-    x = points.compute() if axis == "C" else points.axis(axis)
+    x = axis_values(fitted, axis)
     names = points.run or ("",) * len(points)
     return {
         "title": f"{fitted.law.formula}",
-        "x_title": TITLES[axis],
+        "x_title": axis_title(fitted, axis),
         "y_title": f"loss in {points.loss_unit}",
         "points": [
             {"x": float(place), "y": float(loss), "name": name}

@@ -112,13 +112,15 @@ def _outcome(points: Points, truth: Truth | None, resamples: int) -> Outcome:
 
 
 def _figures(points: Points, truth: Truth | None) -> dict[str, bytes]:
-    """The joint law over its axes, with the loss of a perfect model where that is known."""
+    """The joint law over its axes without the shortest trainings, and the loss of a perfect model where that is known."""
+    from evalkit.ladder.report import parts
     from evalkit.scaling import Intervals, fit
     from evalkit.scaling.figures.canvas import FORMATS, to_bytes
     from evalkit.scaling.figures.law import draw_law
 
     floor = None if truth is None else ("a perfect model", truth.on_texts)
-    figure = draw_law(fit(points, intervals=Intervals()), floor=floor)
+    *_, longer = parts(points).values()
+    figure = draw_law(fit(longer, intervals=Intervals()), floor=floor)
     return {form: to_bytes(figure, form) for form in FORMATS}
 
 
@@ -129,8 +131,14 @@ def _write_report(report: str, course: Course, outcome: Outcome, figures: dict[s
         write(str(place.with_suffix(f".{form}")), content)
     is_mini = course.task == _MINI
     source, flags = ("the embedded mini_lm", "") if is_mini else ("a text file", " --text FILE")
+    preset = course.preset
     head = (
-        f"<!-- evalkit scaling ladder --preset {course.preset.name}{flags} --report {place.name} -->\n"
-        f"# A ladder of small GPTs on {source}\n\n![loss over size, tokens and compute]({place.stem}.svg)\n\n"
+        f"<!-- evalkit scaling ladder --preset {preset.name}{flags} --report {report} -->\n"
+        f"# A ladder of small GPTs on {source}\n\n"
+        f"{preset.layers} layers, heads of {preset.head_width}, {preset.batch_tokens} tokens a step, one pass over the data,"
+        f" a cosine to a tenth of the rate {preset.lr_times_width:g} / width. {preset.note}\n"
+        "N is without embeddings, C counts attention and head too."
+        " The figure shows the joint law without the shortest trainings.\n\n"
+        f"![loss over size, tokens and compute]({place.stem}.svg)\n\n"
     )
     write(report, head + markdown(outcome))

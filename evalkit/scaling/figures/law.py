@@ -23,7 +23,17 @@ from evalkit.scaling.figures.canvas import (
 )
 from evalkit.scaling.optimal import optimal
 from evalkit.scaling.result import Fit
-from evalkit.scaling.sections import TITLES, Section, best_section, drawn_group, places, sections, with_group
+from evalkit.scaling.sections import (
+    TITLES,
+    Section,
+    axis_title,
+    axis_values,
+    best_section,
+    drawn_group,
+    places,
+    sections,
+    with_group,
+)
 from evalkit.table import printable
 
 if TYPE_CHECKING:
@@ -50,7 +60,7 @@ def draw_law(fit: Fit, floor: tuple[str, float] | None = None) -> Figure:
         if floor is not None:
             axis.axhline(floor[1], color=ORANGE, lw=1.2, ls=(0, (1, 1.5)))
             axis.annotate(floor[0], (0.02, floor[1]), xycoords=("axes fraction", "data"), fontsize=7.5, va="bottom")
-        log_axes(axis, TITLES[name], f"loss in {fit.points.loss_unit}")
+        log_axes(axis, axis_title(fit, name), f"loss in {fit.points.loss_unit}")
         level = f"{100 * fit.level:g}% band of the mean" if fit.draws is not None else "no intervals"
         group = drawn_group(fit)
         axis.set_title(f"L({name}); {level}{'' if group is None else f'; {printable(group)}'}")
@@ -59,8 +69,7 @@ def draw_law(fit: Fit, floor: tuple[str, float] | None = None) -> Figure:
 
 def _scatter(axis: Axes, fit: Fit, name: str, other: str | None, lines: list[Section]) -> None:
     """Draw runs and lines; where another axis is held, both are coloured by it."""
-    points = fit.points
-    x = points.compute() if name == "C" else points.axis(name)
+    points, x = fit.points, axis_values(fit, name)
     if other is None:
         axis.plot(x, points.loss, "o", ms=3, color=INK, alpha=0.55, mew=0, label="runs")
         for line in lines:
@@ -83,8 +92,9 @@ def _line(axis: Axes, line: Section, colour: Any, label: str) -> None:  # noqa: 
 @styled
 def draw_allocation(fit: Fit) -> Figure:
     """Draw the best size and tokens over compute, with bands from the draws where there are any."""
-    budgets = places(fit.points.compute(), count=41)
-    observed = (float(fit.points.compute().min()), float(fit.points.compute().max()))
+    compute = axis_values(fit, "C")
+    budgets = places(compute, count=41)
+    observed = (float(compute.min()), float(compute.max()))
     figure, axes = panels(1, 2)
     band = _allocation_band(fit, budgets)
     line = best_section(fit, budgets, observed)
@@ -101,8 +111,8 @@ def draw_allocation(fit: Fit) -> Figure:
             axis.fill_between(budgets, low, high, color=colour, alpha=0.18, lw=0, label=f"{100 * fit.level:g}% band")
         split_line(axis, budgets, values, observed, color=colour, label="best; dashed beyond the runs")
         seen = fit.points.axis("N" if place == 0 else "D")
-        axis.plot(fit.points.compute(), seen, ".", ms=2.5, color="#9aa3ad", zorder=1, label="runs")
-        log_axes(axis, TITLES["C"], title, log_y=False)
+        axis.plot(compute, seen, ".", ms=2.5, color="#9aa3ad", zorder=1, label="runs")
+        log_axes(axis, axis_title(fit, "C"), title, log_y=False)
         axis.set_yscale("log")
         legend(axis, loc="upper left")
     return figure
@@ -140,7 +150,7 @@ def draw_contours(fit: Fit) -> Figure:
     lines = axis.contour(x, y, losses, levels=levels, cmap=MAP, norm=norm, linewidths=1.0)
     axis.clabel(lines, fmt=lambda value: f"{value:g}", fontsize=7, inline_spacing=2)
     axis.scatter(sizes, tokens, s=12, c=colormaps[MAP](norm(points.loss)), edgecolors="white", linewidths=0.3)
-    compute = points.compute()
+    compute = axis_values(fit, "C")
     budgets = places(compute, count=61)
     best = best_section(fit, budgets, (float(compute.min()), float(compute.max())))
     assert best.sizes is not None
@@ -183,6 +193,6 @@ def _residual_columns(fit: Fit) -> dict[str, FloatArray]:
     points = fit.points
     if len(fit.law.predictors) == 1:
         name = fit.law.predictors[0]
-        return {TITLES[name]: points.compute() if name == "C" else points.axis(name)}
+        return {TITLES[name]: axis_values(fit, name)}
     sizes, tokens = points.axis("N"), points.axis("D")
     return {TITLES["N"]: sizes, TITLES["D"]: tokens, "D/N, tokens a parameter": tokens / sizes}

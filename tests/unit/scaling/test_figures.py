@@ -122,7 +122,7 @@ def test_a_joint_law_is_drawn_over_size_tokens_and_compute_with_units(fitted):
     assert [axis.get_xlabel() for axis in axes] == [
         "N, parameters",
         "D, training tokens",
-        "C, training compute in FLOPs",
+        "C = 6ND, training compute in FLOPs",
     ]
     assert {axis.get_ylabel() for axis in axes} == {"loss in nats/token"}
     assert all("95% band of the mean" in axis.get_title() for axis in axes)
