@@ -289,10 +289,10 @@ def test_bad_input_gets_one_clear_line(evalkit, tmp_path: Path, arguments, fragm
 
 
 def test_a_full_disk_gets_one_line_and_leaves_no_half_written_run(evalkit, tmp_path, monkeypatch):
-    def full(self, data):
+    def full(path, lines):
         raise OSError(28, os.strerror(28))
 
-    monkeypatch.setattr("pathlib.Path.write_bytes", full)
+    monkeypatch.setattr("evalkit.store._write", full)
     outcome = evalkit("run", "--task", "mini_cws", "--limit", "5", "--model", "baseline:copy")
     assert outcome.code == 2
     assert "No space left on device" in outcome.err

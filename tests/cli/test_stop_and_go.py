@@ -66,7 +66,7 @@ def test_the_first_signal_keeps_what_was_answered_and_the_same_command_goes_on(t
     (stopped,) = records(tmp_path)
     assert stopped["status"].startswith("stopped: ")
     answered = stopped["counts"]["examples"]
-    assert 8 <= answered < 40
+    assert 8 - 2 <= answered < 40, "the two that were in hand may not have been answered yet"
 
     process = start("--json")
     out, _ = process.communicate(timeout=60)
@@ -101,7 +101,7 @@ def test_the_second_signal_stops_at_once_and_what_was_answered_is_cached(tmp_pat
     model.pause_s = 0.0
     process = start("--json")
     out, _ = process.communicate(timeout=60)
-    assert json.loads(out)["runs"][0]["counts"]["cached"] >= 7
+    assert json.loads(out)["runs"][0]["counts"]["cached"] >= 6
 
 
 @pytest.mark.slow
