@@ -146,7 +146,7 @@ _PRESETS = (
     ),
     Preset(
         name="gpu",
-        summary="0.3M to 19M parameters, 1.3M to 42M tokens; minutes on one large GPU",
+        summary="0.4M to 25M parameters, 1.3M to 42M tokens; for one large GPU",
         widths=(64, 96, 128, 192, 256, 384, 512),
         tokens=(1_310_720, 2_621_440, 5_242_880, 10_485_760, 20_971_520, 41_943_040),
         largest_tokens={},

@@ -7,6 +7,10 @@ import json
 import numpy as np
 import pytest
 
+from evalkit.metrics.perplexity import Perplexity
+from evalkit.scaling.flops import count_parameters
+from tests.stored import keep_run
+
 SHAPE = ("vocab_size=50257", "max_length=1024", "width=768", "layers=12", "heads=12", "ff_width=3072")
 
 
@@ -201,3 +205,52 @@ def test_help_of_every_verb_has_an_example(evalkit):
         outcome = evalkit("scaling", verb, "--help")
         assert outcome.code == 0
         assert "Example:" in outcome.out
+
+
+def lm_run(folder, name, width, tokens, perplexity_nats):
+    """One stored run of a language model of a shape, with a loss."""
+    sizes = {"vocab_size": 50, "max_length": 16, "width": width, "layers": 2, "heads": 2, "ff_width": 4 * width}
+    parameters = count_parameters("gpt", sizes)
+    model = {
+        "ref": name,
+        "name": name,
+        "digest": f"{name}-tokens",
+        "family": "gpt",
+        "parameters": parameters.total,
+        "parameters_non_embedding": parameters.non_embedding,
+        "tokens_seen": tokens,
+        "shape": sizes,
+        "training": {"recipe_digest": name, "seed": 0, "lr": 0.1 / width},
+    }
+    task = {"kind": "lm", "name": "toy_lm"}
+    logprobs = [[-perplexity_nats] * 4, [-perplexity_nats] * 2]
+    keep_run(folder, Perplexity(), logprobs, [["a b c d"], ["e f"]], name=name, task=task, changes={"model": model})
+
+
+def test_stored_runs_are_points_without_any_file_of_columns(evalkit, tmp_path):
+    for width in (8, 16, 32, 64):
+        for tokens in (10**5, 10**6, 10**7):
+            size = count_parameters(
+                "gpt",
+                {"vocab_size": 50, "max_length": 16, "width": width, "layers": 2, "heads": 2, "ff_width": 4 * width},
+            ).non_embedding
+            lm_run(tmp_path / "runs", f"w{width}-{tokens}", width, tokens, 1 + 20 * size**-0.4 + 30 * tokens**-0.35)
+    flags = ("--intervals", "none", "--no-sensitivity", "--json")
+    found = evalkit("scaling", "fit", str(tmp_path / "runs"), *flags).json
+    assert found["quality"]["n"] == 12
+    assert found["parameters"]["alpha"]["value"] == pytest.approx(0.4, abs=1e-3)
+    assert found["parameters"]["E"]["value"] == pytest.approx(1.0, abs=1e-3)
+    totals = evalkit("scaling", "fit", str(tmp_path / "runs"), "--counting", "total", *flags).json
+    assert totals["parameters"]["alpha"]["value"] != pytest.approx(0.4, abs=1e-3)
+    refused(evalkit("scaling", "fit", str(tmp_path / "runs"), "--task", "toy"), "unknown task among the runs 'toy'")
+    refused(evalkit("scaling", "fit", str(tmp_path / "runs"), "--where", "N>1"), "--where goes with a CSV file")
+
+
+def test_seeds_can_be_averaged_before_the_fit(evalkit, tmp_path):
+    rows = [(*row[:3], row[3] * factor, seed) for row in sweep() for seed, factor in ((0, 1.01), (1, 1 / 1.01))]
+    path = table(tmp_path, rows, ("N", "D", "C", "loss", "seed"))
+    flags = ("--intervals", "none", "--no-sensitivity", "--json")
+    assert evalkit("scaling", "fit", path, *flags).json["quality"]["n"] == 56
+    found = evalkit("scaling", "fit", path, "--average-seeds", *flags).json
+    assert found["quality"]["n"] == 28
+    assert found["parameters"]["alpha"]["value"] == pytest.approx(0.34, abs=1e-3)

@@ -43,6 +43,8 @@ class PointFlags:
     """Task of the runs."""
     counting: str | None
     """How N of the runs is counted."""
+    average_seeds: bool
+    """Whether runs that differ in their seed alone become one point."""
 
 
 def point_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -70,6 +72,9 @@ _OPTIONS = (
     click.option("--convert-loss", metavar="UNIT", help="Convert losses to this unit."),
     click.option("--task", metavar="TASK", help="Task whose loss is taken, where points are runs of several."),
     click.option("--counting", metavar="HOW", help="N of runs: non-embedding (default), total or with-head."),
+    click.option(
+        "--average-seeds", is_flag=True, help="One point for runs of equal N and D, weighted by their number."
+    ),
 )
 
 
@@ -79,13 +84,19 @@ def load_points(flags: PointFlags) -> Points:
     Raises:
         InvalidInputError: They cannot be read, or flags do not go together.
     """
+    points = _of_runs(flags) if is_runs(flags.places) else _of_table(flags)
+    if not flags.average_seeds:
+        return points
+    from evalkit.scaling.replicates import average_replicates
+
+    return average_replicates(points)
+
+
+def _of_table(flags: PointFlags) -> Points:
+    from evalkit.scaling.csv_points import point_columns
     from evalkit.scaling.points import PointSettings, make_points
 
-    if is_runs(flags.places):
-        columns = _of_runs(flags)
-        return make_points(columns, PointSettings(dropna=flags.dropna, flops=flags.flops or _flops_of(columns)))
     table = load_table(flags)
-    from evalkit.scaling.csv_points import point_columns
 
     columns = point_columns(table, named_columns(flags.column))
     if flags.loss_unit is not None:
@@ -153,7 +164,8 @@ def pairs(flag: str, values: Sequence[str], example: str, *, can_be_empty: bool 
     return found
 
 
-def _of_runs(flags: PointFlags) -> dict[str, Any]:
+def _of_runs(flags: PointFlags) -> Points:
+    from evalkit.scaling.points import PointSettings, make_points
     from evalkit.scaling.run_points import RunOptions, run_columns
 
     for name, given in (("--column", flags.column), ("--where", flags.where), ("--convert-loss", flags.convert_loss)):
@@ -162,7 +174,8 @@ def _of_runs(flags: PointFlags) -> dict[str, Any]:
     options = RunOptions(
         task=flags.task, counting=flags.counting or "non-embedding", unit=flags.loss_unit or "nats/token"
     )
-    return run_columns(flags.places, options)
+    columns = run_columns(flags.places, options)
+    return make_points(columns, PointSettings(dropna=flags.dropna, flops=flags.flops or _flops_of(columns)))
 
 
 def _flops_of(columns: Mapping[str, Any]) -> str | None:
