@@ -24,7 +24,7 @@ from evalkit.comparison.pairing import Mismatch, Sides, mismatches, signature_mi
 from evalkit.comparison.significance import Measure, holm
 from evalkit.comparison.subsets import Change, changed_samples
 from evalkit.errors import InvalidInputError
-from evalkit.gating.plan import Shape, detectable_drop, examples_needed
+from evalkit.gating.plan import detectable_drop, examples_needed
 from evalkit.gating.policy import FAIL, PRIMARY, Check, Policy, default_margin
 from evalkit.metrics.base import AnyMetric
 
@@ -255,12 +255,11 @@ def _verdict(finding: Finding, policy: Policy) -> Finding:
         return replace(finding, verdict=Verdict.PASS)
     if bounds.upper < 0 and finding.p_holm <= policy.alpha:
         return replace(finding, verdict=Verdict.REGRESSED)
-    shape = Shape(bounds.stderr, bounds.skewness)
     return replace(
         finding,
         verdict=Verdict.INCONCLUSIVE,
-        detectable=detectable_drop(shape, margin, policy.alpha, policy.power),
-        needed=examples_needed(finding.n, shape, margin, policy.alpha, policy.power),
+        detectable=detectable_drop(bounds.stderr, margin, policy.alpha, policy.power),
+        needed=examples_needed(finding.n, bounds.stderr, margin, policy.alpha, policy.power),
     )
 
 

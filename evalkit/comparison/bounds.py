@@ -7,7 +7,7 @@ know how the others might have differed, and the randomization test decides whet
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from evalkit.comparison.answers import Answers, answers
 from evalkit.comparison.distributions import normal_quantile
@@ -33,8 +33,6 @@ class Bounds:
     stderr: float
     """Standard error that the bounds imply."""
     method: str
-    skewness: float = 0.0
-    """Skewness of the resampled effects, 0 for exact bounds; plans reckon with it."""
 
 
 def effect_bounds(pairs: Sequence[Paired], n: int, alpha: float, resamples: int, seed: int) -> list[Bounds | None]:
@@ -81,8 +79,7 @@ def _resampled(pair: Paired, spread: Spread, alpha: float, resamples: int, seed:
         chance = randomize(pair, resamples, seed)
         if chance is not None:
             p_worse, method = max(p_worse, chance.p_worse), BOOTSTRAP_AND_SWAPS
-    bounds = _bounds(spread.observed, (spread.lower(alpha), spread.upper(alpha)), p_worse, alpha, method)
-    return replace(bounds, skewness=spread.skewness())
+    return _bounds(spread.observed, (spread.lower(alpha), spread.upper(alpha)), p_worse, alpha, method)
 
 
 def _bounds(effect: float, ends: tuple[float, float], p_worse: float, alpha: float, method: str) -> Bounds:

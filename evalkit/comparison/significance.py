@@ -140,12 +140,6 @@ class Spread:
         """Two-sided p of no difference; 1 for equal outputs."""
         return min(1.0, 2 * min(self.p_worse(), self.p_better()))
 
-    def skewness(self) -> float:
-        """Third standardised moment of the resampled effects; 0 where they do not vary."""
-        deviations = self.drawn - self.drawn.mean()
-        squares = float((deviations**2).mean())
-        return float((deviations**3).mean()) / squares**1.5 if squares > 0 else 0.0
-
     def _quantile(self, level: float) -> float:
         # As np.quantile, whose first call imports more of numpy than the rest of a comparison takes.
         place = self._expanded(level) * (len(self.drawn) - 1)

@@ -17,7 +17,7 @@ from evalkit.comparison.pairing import Sides
 from evalkit.comparison.significance import Measure, Paired
 from evalkit.comparison.wording import number, percent, plain_json
 from evalkit.errors import InvalidInputError, UnknownNameError
-from evalkit.gating.plan import Shape, chance_to_pass, detectable_drop, examples_needed
+from evalkit.gating.plan import chance_to_pass, detectable_drop, examples_needed
 from evalkit.gating.policy import Check, Policy, default_margin
 from evalkit.table import format_table, printable
 
@@ -43,8 +43,6 @@ class PlannedCheck:
     units: int
     stderr: float | None
     """Standard error of the effect; None where it cannot be known."""
-    skewness: float | None
-    """Skewness of the effect's sampling distribution, 0 where only the baseline is known; None where nothing is."""
     basis: str
     """What the standard error was taken from."""
     detectable: float | None
@@ -108,26 +106,21 @@ def _plan(
     margin, is_relative = (check.margin, check.is_relative) if check.margin is not None else default_margin(metric)
     [pair] = sides.pairs([Measure(metric, columns, value, is_relative)], tables)
     if pilot is None:
-        shape, basis = (
-            Shape(_own(pair, policy) * math.sqrt(2 * (1 - correlation))),
-            f"assumed correlation {correlation:g}",
-        )
+        stderr, basis = _own(pair, policy) * math.sqrt(2 * (1 - correlation)), f"assumed correlation {correlation:g}"
     else:
         [bounds] = effect_bounds([pair], sides.n, policy.alpha, policy.resamples, policy.seed)
-        shape = Shape(bounds.stderr, bounds.skewness) if bounds else Shape(math.nan)
-        basis = f"paired with {pilot.name}"
-    known = math.isfinite(shape.stderr)
+        stderr, basis = (bounds.stderr if bounds else math.nan), f"paired with {pilot.name}"
+    known = math.isfinite(stderr)
     return PlannedCheck(
         check=replace(check, metric=label, value=value, margin=margin, is_relative=is_relative),
         scale=metric.scale,
         n=sides.n,
         units=pair.units,
-        stderr=shape.stderr if known else None,
-        skewness=shape.skewness if known else None,
+        stderr=stderr if known else None,
         basis=basis,
-        detectable=detectable_drop(shape, margin, policy.alpha, policy.power) if known else None,
-        chance_to_pass=chance_to_pass(shape, margin, policy.alpha) if known else None,
-        needed=examples_needed(sides.n, shape, margin, policy.alpha, policy.power) if known else None,
+        detectable=detectable_drop(stderr, margin, policy.alpha, policy.power) if known else None,
+        chance_to_pass=chance_to_pass(stderr, margin, policy.alpha) if known else None,
+        needed=examples_needed(sides.n, stderr, margin, policy.alpha, policy.power) if known else None,
     )
 
 
@@ -191,8 +184,8 @@ def _concern(one: PlannedCheck, policy: Policy) -> str | None:
         )
     if one.units < FEW_UNITS:
         return (
-            f"planned with {one.units} independent units; with so few, the randomization test that stands beside the"
-            " bounds can cost ten points of power"
+            f"planned with {one.units} independent units; with so few, the true power can be ten points above or below"
+            " the planned one"
         )
     return None
 

@@ -5,7 +5,7 @@ import pytest
 
 from evalkit.comparison.bounds import bounds_of
 from evalkit.comparison.significance import Measure, Paired, bootstrap
-from evalkit.gating.plan import Shape, power_of
+from evalkit.gating.plan import power_of
 from evalkit.metrics.squad import SquadV1
 
 TRIALS, ALPHA = 200, 0.05
@@ -47,4 +47,4 @@ def test_power_is_as_planned(cluster):
     results = [bounds for _, bounds in trials(drop, cluster)]
     stderr, margin = np.mean([bounds.stderr for bounds in results]), 50 * drop
     power = np.mean([bounds.upper < 0 and bounds.lower <= -margin for bounds in results])
-    assert power == pytest.approx(power_of(100 * drop, Shape(stderr), margin, ALPHA), abs=0.09)
+    assert power == pytest.approx(power_of(100 * drop, stderr, margin, ALPHA), abs=0.09)
