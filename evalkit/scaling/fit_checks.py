@@ -134,7 +134,8 @@ def _without_each(solution: Solution) -> FloatArray:
     psi = model.weights * model.loss.psi(solution.residuals) ** 2
     degrees = max(len(psi) - model.free_count, 2)
     share = (psi.sum() - psi) / (degrees - 1) / max(psi.sum() / degrees, np.finfo(float).tiny)
-    return np.sqrt(np.clip(share, 1e-3, 1.0))
+    factors: FloatArray = np.sqrt(np.clip(share, 1e-3, 1.0))
+    return factors
 
 
 def _disagreement(solution: Solution, covariance: Covariances) -> list[ScalingWarning]:
