@@ -26,6 +26,8 @@ COUNTS = {
     ("multi30k_en_de", "dev"): 1_014,
     ("multi30k_en_de", "test"): 1_000,
     ("multi30k_en_de", "test_2017"): 1_000,
+    ("multi30k_de_en", "train"): 29_000,
+    ("multi30k_de_en", "test"): 1_000,
     ("wmt17_en_de", "test"): 3_004,
     ("wmt22_en_zh", "test"): 2_037,
     ("csl_zh", "dev"): 1_000,
