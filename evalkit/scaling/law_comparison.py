@@ -205,11 +205,12 @@ def _warnings(rows: Sequence[LawRow]) -> tuple[ScalingWarning, ...]:
     found = []
     first = rows[0]
     for other in rows[1:]:
-        if other.difference <= 2.0 * other.difference_stderr:
+        is_close = other.difference <= 2.0 * other.difference_stderr
+        if is_close:
             text = f"{first.label} and {other.label} predict held-out points equally well"
             found.append(ScalingWarning("uncertain-choice", f"{text} within two standard errors"))
-            larger, smaller = (first, other) if first.parameters > other.parameters else (other, first)
-            if larger.parameters > smaller.parameters:
-                text = f"cross-validation finds no use for what {larger.label} has beyond {smaller.label}"
-                found.append(ScalingWarning("term-not-needed", text))
+        larger, smaller = (first, other) if first.parameters > other.parameters else (other, first)
+        if larger.parameters > smaller.parameters and (is_close or smaller is first):
+            text = f"cross-validation finds no use for what {larger.label} has beyond {smaller.label}"
+            found.append(ScalingWarning("term-not-needed", text))
     return tuple(found)
