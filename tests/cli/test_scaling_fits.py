@@ -158,6 +158,20 @@ def test_two_steps_predict_an_accuracy_and_say_where_it_is_a_guess(evalkit, runs
     assert [warning["code"] for warning in far["warnings"]] == ["extrapolation", "extrapolation"]
 
 
+def test_accuracy_can_be_foretold_in_one_step(evalkit, runs, tmp_path):
+    path = str(tmp_path / "one.json")
+    flags = ("--accuracy", "acc", "--one-step", "--resamples", "20", "--save", path)
+    outcome = evalkit("scaling", "fit", runs, *flags)
+    assert outcome.code == 0, outcome.err
+    assert "Accuracy in one step" in outcome.out
+    found = evalkit("scaling", "predict", path, "--N", "5e8", "--D", "5e10", "--json").json["accuracy"]
+    truth = 0.95 + (0.25 - 0.95) / (1 + np.exp(-4 * (loss(5e8, 5e10) - 2.6)))
+    assert found["value"][0] == pytest.approx(truth, abs=0.02)
+    assert found["low"][0] < found["value"][0] < found["high"][0]
+    refused(evalkit("scaling", "predict", path, "--N", "5e8"), "--D is missing")
+    refused(evalkit("scaling", "fit", runs, "--one-step"), "--one-step goes with --accuracy")
+
+
 def test_accuracies_can_come_from_another_file(evalkit, runs, tmp_path):
     path, points = str(tmp_path / "two.json"), tmp_path / "checkpoints.csv"
     losses = np.linspace(2.2, 3.4, 30)

@@ -10,7 +10,7 @@ import click
 from evalkit.commands.scaling_verbs.inputs import PointFlags, load_points, pairs, point_options
 from evalkit.commands.scaling_verbs.output import check_output, emit, output_options, write
 from evalkit.errors import InvalidInputError
-from evalkit.scaling.tables import render
+from evalkit.scaling.tables import Outcome, render
 
 if TYPE_CHECKING:
     from evalkit.scaling import Constraints, Fit, Intervals, Points
@@ -48,6 +48,7 @@ LAW_FLAGS = ("law", "loss", "delta", "fix", "bound", "prior", "method", "confide
 @click.option("--accuracy-points", metavar="FILE", help="CSV with losses and accuracies, where it is another one.")
 @click.option("--accuracy-form", default="sigmoid", show_default=True, help="sigmoid, log-sigmoid or exp.")
 @click.option("--accuracy-range", default="0:1", show_default=True, metavar="LOW:HIGH", help="Chance and best score.")
+@click.option("--one-step", is_flag=True, help="Fit --accuracy to N and D alone, without a loss.")
 @click.option("--items", metavar="COLUMN", help="Test items behind each accuracy, for binomial weights.")
 @click.option("--save", metavar="FILE", help="Keep the fit as JSON, for predict, optimal and plot.")
 @output_options
@@ -63,15 +64,43 @@ def command(points: PointFlags, sensitivity: bool, save: str | None, **flags: An
     output = {name: flags.pop(name) for name in ("form", "out", "as_json")}
     check_output(output["form"], output["out"], output["as_json"], save)
     law = {name: flags.pop(name) for name in LAW_FLAGS}
-    from evalkit.commands.scaling_verbs.fit_outcome import fit_outcome
-    from evalkit.commands.scaling_verbs.second_step import read_second_step
-
-    second = read_second_step(points, **flags)
-    fitted = fit_points(load_points(points), **law)
-    outcome = fit_outcome(fitted, second, has_sensitivity=sensitivity)
+    if flags.pop("one_step"):
+        outcome = single_step(points, law, **flags)
+    else:
+        outcome = two_step(points, law, has_sensitivity=sensitivity, **flags)
     if save is not None:
         write(save, render(outcome, "json"))
     emit(outcome, **output)
+
+
+def two_step(points: PointFlags, law: dict[str, Any], *, has_sensitivity: bool, **second: Any) -> Outcome:  # noqa: ANN401
+    """Fit a law, and accuracy to its loss where that is asked for."""
+    from evalkit.commands.scaling_verbs.fit_outcome import fit_outcome
+    from evalkit.commands.scaling_verbs.second_step import read_second_step
+
+    link = read_second_step(points, **second)
+    return fit_outcome(fit_points(load_points(points), **law), link, has_sensitivity=has_sensitivity)
+
+
+def single_step(
+    points: PointFlags,
+    law: dict[str, Any],
+    *,
+    accuracy: str | None,
+    accuracy_range: str,
+    **others: Any,  # noqa: ANN401
+) -> Outcome:
+    """Fit accuracies to N and D alone.
+
+    Raises:
+        InvalidInputError: No column of accuracies is named, or a flag of two steps is given.
+    """
+    from evalkit.commands.scaling_verbs.single_step import read_single, single_outcome
+
+    if accuracy is None or others["accuracy_points"] is not None or others["items"] is not None:
+        raise InvalidInputError("--one-step goes with --accuracy, without --accuracy-points and --items")
+    resamples = 0 if law["method"] == "none" else law["resamples"]
+    return single_outcome(read_single(points, accuracy, accuracy_range, resamples, law["confidence"]))
 
 
 def fit_points(points: Points, *, law: str, loss: str, delta: float, **flags: Any) -> Fit:  # noqa: ANN401

@@ -43,36 +43,45 @@ def command(fit: str, group: str | None, kind: str, confidence: float | None, **
     """
     output = {name: flags.pop(name) for name in ("form", "out", "as_json")}
     check_output(**output)
-    from evalkit.commands.scaling_verbs.saved import load_saved
+    from evalkit.commands.scaling_verbs.saved import load_saved, load_single
+    from evalkit.commands.scaling_verbs.single_step import single_predictions
 
-    saved = load_saved(fit)
     given = dict(zip(_AXES, (flags["sizes"], flags["tokens"], flags["compute"], flags["unique"]), strict=True))
-    at = places(saved, given)
+    single = load_single(fit)
+    if single is not None:
+        emit(single_predictions(single, places("one step", ("N", "D"), (), given)), **output)
+        return
+    saved = load_saved(fit)
+    law = saved.fit.law
+    at = places(law.formula, law.predictors, law.optional, given)
     emit(predict_outcome(saved, at, group, kind, confidence), **output)
 
 
-def places(saved: Saved, given: Mapping[str, tuple[float, ...]]) -> dict[str, FloatArray]:
-    """Values of the law's axes, `(m,)` each.
+def places(
+    formula: str, wanted: tuple[str, ...], optional: tuple[str, ...], given: Mapping[str, tuple[float, ...]]
+) -> dict[str, FloatArray]:
+    """Values of a law's axes, `(m,)` each.
+
+    Args:
+        formula: The law, for messages.
+        wanted: Axes that it needs.
+        optional: Axes that it can use.
+        given: Axis to the values of its flag.
 
     Raises:
         InvalidInputError: An axis of the law is missing, another one is given, or numbers of values do not fit.
     """
     import numpy as np
 
-    law = saved.fit.law
-    wanted, allowed = law.predictors, (*law.predictors, *law.optional)
+    allowed = (*wanted, *optional)
     named = {name: values for name, values in given.items() if values}
     if wanted == ("C",):
         allowed = (*allowed, "N", "D")  # C = 6ND
     missing = [name for name in wanted if name not in named and not (name == "C" and {"N", "D"} <= set(named))]
     if missing:
-        raise InvalidInputError(
-            f"--{missing[0]} is missing; the law {law.formula} is a function of {', '.join(wanted)}"
-        )
+        raise InvalidInputError(f"--{missing[0]} is missing; the law {formula} is a function of {', '.join(wanted)}")
     if others := [name for name in named if name not in allowed]:
-        raise InvalidInputError(
-            f"--{others[0]} is given; the law {law.formula} is a function of {', '.join(wanted)} alone"
-        )
+        raise InvalidInputError(f"--{others[0]} is given; the law {formula} is a function of {', '.join(wanted)} alone")
     for name, values in named.items():
         if max(values) > _MOST:
             raise InvalidInputError(f"--{name} is {max(values)!r}; expected at most {_MOST:g}")

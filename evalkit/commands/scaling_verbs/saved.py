@@ -8,12 +8,30 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalkit.commands.scaling_verbs.second_step import SecondStep
+from evalkit.commands.scaling_verbs.single_step import SingleStep, single_from_json
 from evalkit.errors import DataError, EvalkitError
 
 if TYPE_CHECKING:
     from evalkit.scaling import Fit
 
 _LARGEST_BYTES = 1 << 29
+
+
+def load_single(path: str) -> SingleStep | None:
+    """Read a one-step fit; None where the file holds another fit.
+
+    Raises:
+        DataError: The file cannot be read, or holds a one-step fit that was edited.
+    """
+    from evalkit.json_files import read_object
+
+    document = read_object(Path(path), _LARGEST_BYTES).get("one_step")
+    if document is None:
+        return None
+    try:
+        return single_from_json(document)
+    except (EvalkitError, KeyError, TypeError, ValueError, AttributeError) as error:
+        raise _no_fit(path, f"{type(error).__name__}: {error}") from error
 
 
 @dataclass(frozen=True, slots=True, eq=False)
