@@ -79,7 +79,7 @@ def _generate(draw: random.Random, place: int, count: int, labels: Sequence[str]
 
 def _score(draw: random.Random, place: int, count: int, labels: Sequence[str]) -> ScoreRequest:
     context = _text(draw, place, count)
-    continuations = tuple(f" {_text(draw, number, 4, 8)}" for number in range(1 + place % 4))
+    continuations = tuple(f" {_text(draw, number, 4, 2)}" for number in range(1 + place % 4))
     return ScoreRequest(example_id=f"score-{place}", context=context, continuations=continuations)
 
 

@@ -20,7 +20,7 @@ _CPU_TOKENS = 2048
 _ACCELERATOR_TOKENS = 65536
 _CPU_SLOTS = 64
 _CPU_CACHE_BYTES = 2 << 30
-_LEAST_SLOTS = 8
+_LEAST_SLOTS = 4
 _ACCELERATOR_SLOTS = 256
 _OUT_OF_MEMORY = ("out of memory", "can't allocate memory", "cannot allocate memory", "failed to allocate")
 

@@ -105,6 +105,19 @@ def test_a_budget_is_larger_on_an_accelerator():
     assert Budget(torch.device("cuda")).sequences > Budget(CPU).sequences
 
 
+def test_a_cpu_runs_fewer_sequences_at_once_where_their_cache_would_be_large():
+    budget = Budget(CPU)
+    assert budget.slots(1 << 20) == budget.sequences == 64
+    assert budget.slots(1 << 27) == 16
+    # Two would fit, but a few there have to be, or each weight is read for one token alone.
+    assert budget.slots(1 << 30) == 4
+    budget.halve(RuntimeError("out of memory"), 3)
+    assert budget.slots(1 << 30) == 1
+    # Who names a batch size gets it, and an accelerator says by itself when it is full.
+    assert Budget(CPU, 50).slots(1 << 30) == 50
+    assert Budget(torch.device("cuda")).slots(1 << 30) == 256
+
+
 @pytest.mark.parametrize(
     ("error", "expected"),
     [

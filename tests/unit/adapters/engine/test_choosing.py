@@ -107,7 +107,11 @@ SAMPLING = Decoding(temperature=1.1, top_k=60, top_p=0.95, repetition_penalty=1.
 
 @pytest.mark.parametrize("batch_size", [1, 3, 16, None])
 def test_samples_do_not_depend_on_batch_size_order_or_neighbours(model, make_adapter, batch_size):
-    asked = requests()
+    # More than the largest batch, of several lengths, so that some come in when others leave.
+    asked = [
+        GenerateRequest(example_id=f"e{place}", prompt="Tide and " * (1 + place % 3), max_new_tokens=2 + place % 8)
+        for place in range(20)
+    ]
     alone = {one.example_id: next(make_adapter(model, decoding=SAMPLING).answer([one])).text for one in asked}
     for order in (asked, asked[::-1], asked[1::2] + asked[::2]):
         adapter = make_adapter(model, decoding=SAMPLING, batch_size=batch_size)
