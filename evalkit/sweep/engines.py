@@ -38,6 +38,8 @@ def run_on_slurm(cells: Sequence[Cell], settings: EngineSettings, folder: Path) 
     Raises:
         MissingResourceError: submitit is not installed, or there is no Slurm here.
     """
+    # Its import would set up logging anew for the whole process and close the handlers that are there, and their streams.
+    os.environ.setdefault("SUBMITIT_LOG_LEVEL", "NOCONFIG")
     try:
         import submitit
     except ImportError as error:

@@ -1,0 +1,30 @@
+"""Engines leave the process that they run in as it is."""
+
+import subprocess
+import sys
+
+import pytest
+
+ASK = """
+import io, logging
+from pathlib import Path
+from evalkit.sweep.engines import run_on_slurm
+from evalkit.sweep.grid import EngineSettings
+
+
+class Closing(logging.StreamHandler):
+    def close(self):
+        super().close()
+        self.stream.close()
+
+
+handler = Closing(io.StringIO())
+assert list(run_on_slurm([], EngineSettings(cluster="local"), Path("."))) == []
+print(handler.stream.closed)
+"""
+
+
+def test_slurm_leaves_the_handlers_of_other_loggers_open(tmp_path):
+    pytest.importorskip("submitit")
+    done = subprocess.run([sys.executable, "-c", ASK], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("False\n", "")
