@@ -10,14 +10,18 @@ from __future__ import annotations
 
 import argparse
 import re
+import resource
 import subprocess
 import sys
 import tempfile
+import time
+from collections.abc import Mapping
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 TIMEOUT_S, MEMORY_MB = 10, 1024
-STATE = re.compile(r"#(\d+).*?cov: (\d+)")
+STATE = re.compile(r"#(\d+).*?cov: (\d+).*?corp: (\d+)")
+HEAD = "| parser | seconds | processor s | inputs | branches | corpus | memory MB | findings |\n" + "|---" * 8 + "|\n"
 
 
 def fuzz_one(name: str, folder: Path, seconds: int) -> None:
@@ -32,7 +36,7 @@ def fuzz_one(name: str, folder: Path, seconds: int) -> None:
     corpus.mkdir(parents=True, exist_ok=True)
     for number, seed in enumerate(parser.seeds):
         (corpus / f"seed-{number}").write_bytes(seed)
-    place = Path(tempfile.mkdtemp())
+    place = Path(tempfile.mkdtemp(dir="/dev/shm" if Path("/dev/shm").is_dir() else None))
 
     def try_one(content: bytes) -> None:
         parser.survives(content, place)
@@ -42,13 +46,41 @@ def fuzz_one(name: str, folder: Path, seconds: int) -> None:
     atheris.Fuzz()
 
 
-def summary(name: str, done: subprocess.CompletedProcess[str]) -> str:
+def summary(name: str, done: subprocess.CompletedProcess[str], seconds: str, findings: int) -> str:
     """One row of the table."""
     states = STATE.findall(done.stderr)
-    inputs, coverage = states[-1] if states else ("?", "?")
-    memory = re.findall(r"rss: (\d+)Mb", done.stderr)
-    verdict = "passed" if done.returncode == 0 else f"failed: {done.stderr.strip().splitlines()[-1][:80]}"
-    return f"| {name} | {int(inputs):,} | {coverage} | {memory[-1] if memory else '?'} MB | {verdict} |"
+    inputs, branches, kept = states[-1] if states else (0, "?", "?")
+    memory = max(map(int, re.findall(r"rss: (\d+)Mb", done.stderr)), default="?")
+    verdict = "none" if done.returncode == 0 else f"{findings}: {done.stderr.strip().splitlines()[-1][:80]}"
+    return f"| {name} | {seconds} | {int(inputs):,} | {branches} | {kept} | {memory} | {verdict} |"
+
+
+def fuzz(name: str, folder: Path, seconds: int) -> str:
+    """Fuzz one parser in a process of its own; its row, and what it printed last where it failed."""
+    command = [sys.executable, __file__, "--one", name, f"--seconds={seconds}", f"--corpus={folder}"]
+    started, before = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
+    done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    processor = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    row = summary(
+        name, done, f"{time.monotonic() - started:.0f} | {processor:.0f}", len(list(folder.glob(f"{name}-*")))
+    )
+    print(row, done.stderr[-3000:] if done.returncode else "", flush=True)
+    return row
+
+
+def write(path: Path, rows: Mapping[str, str], options: argparse.Namespace) -> None:
+    """Write the table; rows that stand there already stay, unless their parser was fuzzed again."""
+    standing = path.read_text("utf-8") if path.exists() else ""
+    old = {match[1]: match[0] for match in re.finditer(r"^\| ([a-z]+) \| \d.*", standing, re.M)}
+    head = (
+        f"<!-- python benchmarks/fuzzing.py --seconds {options.seconds} --out {options.out} -->\n# Fuzzing of parsers\n"
+    )
+    text = (
+        f"\natheris, {options.seconds} seconds a parser (processor: what it got of them beside other work); an input may take"
+        f" {TIMEOUT_S} s, the\nprocess {MEMORY_MB} MB. A finding is whatever is raised but an error of evalkit in one line.\n\n"
+    )
+    path.write_text(head + text + HEAD + "".join(f"{row}\n" for row in {**old, **rows}.values()), encoding="utf-8")
 
 
 def main() -> None:
@@ -66,28 +98,12 @@ def main() -> None:
         return
     from tests.fuzz.parsers import PARSERS
 
-    lines = ["| parser | inputs | branches | memory | verdict |", "|---|---|---|---|---|"]
+    print(HEAD, end="", flush=True)
+    rows: dict[str, str] = {}
     for name in options.parsers.split(",") if options.parsers else PARSERS:
-        command = [
-            sys.executable,
-            __file__,
-            "--one",
-            name,
-            f"--seconds={options.seconds}",
-            f"--corpus={options.corpus}",
-        ]
-        done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
-        lines.append(summary(name, done))
-        print(lines[-1], flush=True)
-        if done.returncode:
-            print(done.stderr[-3000:], flush=True)
-    if options.out:
-        head = f"<!-- python benchmarks/fuzzing.py --seconds {options.seconds} --out {options.out} -->\n# Fuzzing of parsers\n\n"
-        text = (
-            f"atheris, {options.seconds} seconds a parser; an input may take {TIMEOUT_S} s, the process {MEMORY_MB} MB;"
-            " anything that is\nraised but an error of evalkit in one line is a failure.\n\n"
-        )
-        options.out.write_text(head + text + "\n".join(lines) + "\n", encoding="utf-8")
+        rows[name] = fuzz(name, options.corpus, options.seconds)
+        if options.out:
+            write(options.out, rows, options)
 
 
 if __name__ == "__main__":

@@ -9,10 +9,13 @@ file's content, so that a file or a history that was edited by hand is found out
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import re
+import secrets
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,11 +24,14 @@ from evalkit.comparison.loaded import LoadedRun, from_lines
 from evalkit.comparison.pairing import INCOMPLETE, TASK_VERSION, mismatches
 from evalkit.digests import canonical, digest_json, digest_text
 from evalkit.errors import DataError, InvalidInputError
+from evalkit.json_files import read_text
 from evalkit.record import RunRecord
 from evalkit.store import sample_line
 
 SCHEMA_VERSION = 1
 HISTORY = "history.jsonl"
+LARGEST_BYTES = 4 << 30
+"""Longest content of a file, uncompressed: a small file can hold one that fills any memory."""
 _NAME = re.compile(r"[A-Za-z0-9][\w.+-]{0,63}", re.ASCII)
 
 
@@ -85,9 +91,9 @@ class BaselineStore:
             )
         if not blessing.why.strip():
             raise InvalidInputError("a baseline needs a reason; say it with --why")
-        history = self.history(blessing.name) if self.holds(blessing.name) else []
-        self._check(run, history, allowed)
         content = b"".join([sample_line(_header(run, with_text)), *map(sample_line, _rows(run, with_text))])
+        if len(content) > LARGEST_BYTES:
+            raise InvalidInputError(f"a baseline of {len(content):,} bytes; expected at most {LARGEST_BYTES:,}")
         digest = digest_text(content.decode("utf-8"))
         folder = Path(self.root) / blessing.name
         name = f"{re.sub(r'[^A-Za-z0-9_.+-]', '_', run.task)}-{digest}.jsonl.gz"
@@ -108,12 +114,16 @@ class BaselineStore:
             "has_text": with_text,
             "file": name,
             "content_digest": digest,
-            "previous": history[-1]["digest"] if history else None,
         }
-        line["digest"] = digest_json(line)
-        _write(folder, name, content)
-        with (folder / HISTORY).open("ab") as file:
-            file.write(sample_line(line))
+        with _alone(folder):
+            history = self.history(blessing.name) if self.holds(blessing.name) else []
+            self._check(run, history, allowed)
+            line["previous"] = history[-1]["digest"] if history else None
+            line["digest"] = digest_json(line)
+            _write(folder / name, _packed(content))
+            before = (folder / HISTORY).read_bytes() if history else b""
+            end = b"" if before.endswith(b"\n") or not before else b"\n"
+            _write(folder / HISTORY, before + end + sample_line(line))
         return line
 
     def _check(self, run: LoadedRun, history: list[dict[str, Any]], allowed: frozenset[str]) -> None:
@@ -144,7 +154,8 @@ class BaselineStore:
             )
         path = Path(self.root) / name / HISTORY
         lines: list[dict[str, Any]] = []
-        for number, text in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+        # JSON may hold other characters that Python takes for ends of lines, e.g. U+2028 in a reason.
+        for number, text in enumerate(read_text(path).removesuffix("\n").split("\n"), start=1):
             line = _parse(text, path, number)
             _check_schema(line, path)
             stated = line.get("digest")
@@ -167,15 +178,15 @@ class BaselineStore:
         return [self._load(name, current[task]) for task in sorted(current)]
 
     def _load(self, name: str, line: Mapping[str, Any]) -> LoadedRun:
-        import gzip
+        import zlib
 
         path = Path(self.root) / name / str(line["file"])
         if path.parent.name != name or path.name != line["file"]:
             raise DataError(path, "the history names a file outside of its folder; restore it")
         try:
-            content = gzip.decompress(path.read_bytes())
+            content = _unpacked(path)
             text = content.decode("utf-8")
-        except (OSError, EOFError, ValueError) as error:
+        except (OSError, EOFError, ValueError, zlib.error) as error:
             raise DataError(path, f"cannot be read ({error}); restore it or set the baseline again") from error
         if digest_text(text) != line["content_digest"]:
             raise DataError(
@@ -236,31 +247,80 @@ def _plain(value: float) -> float | int:
     return int(value) if value.is_integer() else value
 
 
-def _write(folder: Path, name: str, content: bytes) -> None:
-    import gzip
-    import io
-    import tempfile
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Keep other processes from setting the same baseline, and say what the system refuses.
 
-    packed = io.BytesIO()
-    # Without time and name in it, equal baselines are equal files.
-    with gzip.GzipFile(filename="", mode="wb", fileobj=packed, mtime=0) as file:
-        file.write(content)
+    Raises:
+        InvalidInputError: The folder cannot be made or written.
+    """
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=folder, prefix=".baseline-", delete=False) as aside:
-            aside.write(packed.getvalue())
-        os.chmod(aside.name, 0o644)
-        os.replace(aside.name, folder / name)
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            with suppress(OSError):  # A file system without locks.
+                fcntl.flock(descriptor, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(descriptor)
     except OSError as error:
         raise InvalidInputError(
             f"baseline could not be kept in {str(folder)!r}: {error.strerror or error}; choose another with --dir"
         ) from error
 
 
+def _write(path: Path, content: bytes) -> None:
+    """Write a file whole or not at all.
+
+    Raises:
+        OSError: It could not be written.
+    """
+    aside = path.with_name(f".baseline-{secrets.token_hex(8)}")
+    try:
+        with aside.open("xb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        aside.replace(path)
+    except BaseException:
+        aside.unlink(missing_ok=True)
+        raise
+
+
+def _packed(content: bytes) -> bytes:
+    import gzip
+    import io
+
+    packed = io.BytesIO()
+    # Without time and name in it, equal baselines are equal files.
+    with gzip.GzipFile(filename="", mode="wb", fileobj=packed, mtime=0) as file:
+        file.write(content)
+    return packed.getvalue()
+
+
+def _unpacked(path: Path) -> bytes:
+    """Read a compressed file as far as it may reach.
+
+    Raises:
+        OSError: It cannot be read, is none, or holds too much.
+        EOFError: It ends too early.
+        zlib.error: It is damaged.
+    """
+    import gzip
+
+    if not path.is_file():  # Of a pipe the end may never come.
+        raise FileNotFoundError(2, "no such file")
+    with gzip.open(path) as file:
+        content = file.read(LARGEST_BYTES + 1)
+    if len(content) > LARGEST_BYTES:
+        raise OSError(f"it holds more than {LARGEST_BYTES:,} bytes")
+    return content
+
+
 def _parse(text: str, path: Path, number: int) -> dict[str, Any]:
     try:
         document = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise DataError(path, f"not JSON ({error}); restore the file", number) from error
     if not isinstance(document, dict):
         raise DataError(path, f"found {canonical(document)[:40]}; expected a JSON object: restore the file", number)

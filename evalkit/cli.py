@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import os
 import sys
+from contextlib import suppress
 from importlib import import_module
 from typing import Any, NoReturn
 
@@ -84,8 +85,39 @@ def cli() -> None:
     """
 
 
+class ForgivingStream(io.TextIOWrapper):
+    """A stream whose reader may go away, or a log whose disk may fill, without an end to the work.
+
+    Args:
+        stream: The stream that is written to.
+        forgiven: Errors of writing that are passed over; what was to be written is lost.
+    """
+
+    def __init__(self, stream: io.TextIOWrapper, *forgiven: type[Exception]) -> None:
+        super().__init__(stream.buffer, stream.encoding, "backslashreplace", line_buffering=stream.line_buffering)
+        self._forgiven = forgiven
+
+    def write(self, text: str, /) -> int:
+        """Write a text."""
+        with suppress(*self._forgiven):
+            return super().write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        """Write what is buffered."""
+        with suppress(*self._forgiven):
+            super().flush()
+
+
 def main(arguments: list[str] | None = None) -> NoReturn:
     """Run the command line and exit."""
+    # Of results that nobody reads to their end (`evalkit list tasks | head`) the exit code is still true; what cannot be
+    # told must not end a run of a night. Both are None where they were closed.
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout = ForgivingStream(sys.stdout, BrokenPipeError)
+    if isinstance(sys.stderr, io.TextIOWrapper):
+        # A signal that comes while a line is written writes one itself, which Python refuses with a RuntimeError.
+        sys.stderr = ForgivingStream(sys.stderr, OSError, RuntimeError)
     sys.exit(run_cli(arguments))
 
 
@@ -99,9 +131,6 @@ def run_cli(arguments: list[str] | None = None) -> int:
         result: Any = cli.main(args=arguments, prog_name="evalkit", standalone_mode=False)
     except (click.ClickException, click.Abort, KeyboardInterrupt) as error:
         return _misuse(error)
-    except SystemExit:
-        # click's answer to a closed pipe: the reader went away (`evalkit list tasks | head`), and nothing is wrong.
-        return 0
     except Exception as error:
         return _failure(error)
     return result if isinstance(result, int) else 0

@@ -1,6 +1,7 @@
 """JSON files that others wrote: checked for size, depth and form before anything is taken from them."""
 
 import json
+import stat
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -27,7 +28,7 @@ def parse_object(text: str, path: Path | str) -> dict[str, Any]:
     try:
         content = json.loads(text, parse_constant=_refuse_constant)
     except RecursionError as error:
-        raise DataError(path, "JSON is nested too deeply; this is no file of a model") from error
+        raise DataError(path, "JSON is nested too deeply; expected a file that a program wrote") from error
     except ValueError as error:
         raise DataError(path, f"not JSON: {error}") from error
     if not isinstance(content, dict):
@@ -56,14 +57,15 @@ def read_text(path: Path, limit_bytes: int = CONFIG_BYTES) -> str:
         limit_bytes: Largest size that is read.
 
     Raises:
-        DataError: The file cannot be read, is larger than the limit, or is not UTF-8.
+        DataError: The file is none or cannot be read, is larger than the limit, or is not UTF-8.
     """
     try:
-        size = path.stat().st_size
-        if size > limit_bytes:
-            raise DataError(
-                path, f"found {size} bytes, expected at most {limit_bytes}; this is no such file of a model"
-            )
+        found = path.stat()
+        if not stat.S_ISREG(found.st_mode):
+            # A pipe would be waited for without end.
+            raise DataError(path, "this is a folder, a pipe or a device; expected a file")
+        if found.st_size > limit_bytes:
+            raise DataError(path, f"found {found.st_size} bytes, expected at most {limit_bytes}; name another file")
         return path.read_text(encoding="utf-8")
     except OSError as error:
         raise DataError(path, f"cannot be read: {error.strerror}") from error

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _SAME_S = 0.5
 """Signals that follow each other faster are one: a terminal, a launcher and a scheduler may each send theirs."""
 
@@ -40,7 +40,9 @@ class Stop:
 
 @contextmanager
 def stop_on_signals(say: Callable[[str], None]) -> Iterator[Stop]:
-    """Turn interrupts and requests to terminate into a `Stop` while the context is open.
+    """Turn interrupts, requests to terminate and a terminal that is closed into a `Stop` while the context is open.
+
+    What was started with nohup goes on when its terminal is closed.
 
     Args:
         say: Told what the first signal leads to.
@@ -56,7 +58,8 @@ def stop_on_signals(say: Callable[[str], None]) -> Iterator[Stop]:
     if threading.current_thread() is not threading.main_thread():
         yield stop
         return
-    before = {number: signal.signal(number, on_signal) for number in _SIGNALS}
+    wanted = [number for number in _SIGNALS if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN]
+    before = {number: signal.signal(number, on_signal) for number in wanted}
     try:
         yield stop
     finally:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -56,6 +55,7 @@ def command(ctx: click.Context, /, baseline: tuple[str, ...], candidate: tuple[s
     from evalkit.comparison.pairing import check_allowed
     from evalkit.gate import judge
     from evalkit.gating.gate_text import result_json, result_markdown, result_text
+    from evalkit.result_files import write_result
 
     require(baseline=baseline, candidate=candidate)
     policy = choose_policy(flags["policy"], alpha=flags["alpha"], on_inconclusive=flags["on_inconclusive"])
@@ -65,9 +65,9 @@ def command(ctx: click.Context, /, baseline: tuple[str, ...], candidate: tuple[s
     if flags["junit"]:
         from evalkit.gating.junit import result_junit
 
-        write(flags["junit"], result_junit(result))
+        write_result(flags["junit"], result_junit(result))
     if flags["markdown"]:
-        write(flags["markdown"], result_markdown(result))
+        write_result(flags["markdown"], result_markdown(result))
     if flags["as_json"]:
         click.echo(json.dumps(result_json(result), ensure_ascii=False, indent=1, allow_nan=False))
     else:
@@ -137,18 +137,3 @@ def choose_policy(path: str | None, alpha: float | None, on_inconclusive: str | 
     if on_inconclusive is not None:
         changes["on_inconclusive"] = on_inconclusive
     return replace(policy, **changes)
-
-
-def write(path: str, text: str) -> None:
-    """Write a result file.
-
-    Raises:
-        InvalidInputError: It cannot be written.
-    """
-    from evalkit.errors import InvalidInputError
-
-    try:
-        Path(path).parent.mkdir(parents=True, exist_ok=True)
-        Path(path).write_bytes(text.encode("utf-8", "backslashreplace"))
-    except OSError as error:
-        raise InvalidInputError(f"cannot write {path!r}: {error.strerror or error}; choose another file") from error

@@ -2,11 +2,15 @@
 
 import gzip
 import json
+import os
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from evalkit import baseline
 from evalkit.baseline import BaselineStore, Blessing
 from evalkit.comparison.loaded import load_run
 from evalkit.errors import DataError, InvalidInputError
@@ -163,3 +167,83 @@ def test_several_tasks_share_a_name(tmp_path, store, run):
     store.set(other, WHY)
     assert [loaded.task for loaded in store.load("main")] == ["other", "toy"]
     assert store.names() == ["main"]
+
+
+@pytest.mark.parametrize("why", ["a\u2028b\x85c\x1ed", "half \ud83d", "\x1b[31m\n\r\n"])
+def test_a_reason_may_hold_any_character(store, run, why):
+    for _ in range(2):
+        store.set(run, replace(WHY, why=why))
+    assert [line["why"] for line in store.history("main")] == [why, why]
+
+
+@pytest.mark.parametrize(
+    "history", [b"\xff", b"[" * 100_000, b"[]", b"null", b"{", b"", b"\n", b'{"schema_version":NaN}', b"{}\n\n{}"]
+)
+def test_a_history_that_is_none_is_refused(store, run, history):
+    store.set(run, WHY)
+    (Path(store.root) / "main" / "history.jsonl").write_bytes(history)
+    with pytest.raises(DataError):
+        store.load("main")
+    with pytest.raises(DataError):
+        store.set(run, WHY)
+    assert (Path(store.root) / "main" / "history.jsonl").read_bytes() == history
+
+
+def test_bits_that_flip_in_a_file_are_found_out(store, run):
+    path = file_of(store, store.set(run, WHY))
+    content = path.read_bytes()
+    for place in range(20, len(content) - 8, 37):
+        path.write_bytes(content[:place] + bytes([content[place] ^ 0xFF]) + content[place + 1 :])
+        with pytest.raises(DataError, match=r"cannot be read|edited by hand"):
+            store.load("main")
+
+
+def test_a_compressed_bomb_and_a_pipe_are_not_read(store, run, monkeypatch):
+    path = file_of(store, store.set(run, WHY))
+    monkeypatch.setattr(baseline, "LARGEST_BYTES", 1000)
+    path.write_bytes(gzip.compress(bytes(10_000_000)))
+    with pytest.raises(DataError, match="holds more than 1,000 bytes"):
+        store.load("main")
+    path.unlink()
+    os.mkfifo(path)
+    with pytest.raises(DataError, match="no such file"):
+        store.load("main")
+
+
+def test_a_baseline_that_could_not_be_read_again_is_not_set(store, run, monkeypatch):
+    monkeypatch.setattr(baseline, "LARGEST_BYTES", 10)
+    with pytest.raises(InvalidInputError, match="expected at most 10"):
+        store.set(run, WHY)
+    assert not store.holds("main")
+
+
+@pytest.mark.parametrize("room", [0, 1])
+def test_a_disk_that_is_full_at_any_write_leaves_the_baseline_as_it_was(store, run, monkeypatch, room):
+    store.set(run, WHY)
+    before = {path.name: path.read_bytes() for path in (Path(store.root) / "main").iterdir()}
+    left, real = [room], os.fsync
+
+    def fsync(descriptor):
+        left[0] -= 1
+        if left[0] < 0:
+            raise OSError(28, os.strerror(28))
+        real(descriptor)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    with pytest.raises(InvalidInputError, match=r"could not be kept in .*: No space left on device; choose another"):
+        store.set(run, replace(WHY, why="again"))
+    assert {path.name: path.read_bytes() for path in (Path(store.root) / "main").iterdir()} == before
+
+
+def test_processes_that_set_one_baseline_at_once_make_one_history(store, run):
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda number: store.set(run, replace(WHY, why=f"reason {number}")), range(16)))
+    assert sorted(line["why"] for line in store.history("main")) == sorted(f"reason {number}" for number in range(16))
+
+
+def test_a_history_whose_last_line_has_no_end_goes_on_behind_it(store, run):
+    store.set(run, WHY)
+    path = Path(store.root) / "main" / "history.jsonl"
+    path.write_bytes(path.read_bytes().rstrip(b"\n"))
+    store.set(run, WHY)
+    assert len(store.history("main")) == 2

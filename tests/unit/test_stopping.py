@@ -14,7 +14,7 @@ def send(number: signal.Signals) -> None:
     os.kill(os.getpid(), number)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_the_first_signal_asks_to_stop_and_the_second_one_stops(monkeypatch, number):
     now = [100.0]
     monkeypatch.setattr(stopping.time, "monotonic", lambda: now[0])
@@ -36,6 +36,16 @@ def test_afterwards_signals_mean_what_they_meant_before():
     with stop_on_signals(lambda line: None):
         assert signal.getsignal(signal.SIGINT) is not before[0]
     assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == before
+
+
+def test_what_nohup_started_outlives_its_terminal():
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with stop_on_signals(lambda line: None) as stop:
+            send(signal.SIGHUP)
+            assert not stop.is_asked
+    finally:
+        signal.signal(signal.SIGHUP, before)
 
 
 def test_a_thread_that_may_not_handle_signals_can_still_be_asked():

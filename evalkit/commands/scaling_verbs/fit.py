@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from evalkit.commands.scaling_verbs.inputs import PointFlags, load_points, pairs, point_options
-from evalkit.commands.scaling_verbs.output import check_output, emit, output_options, write
+from evalkit.commands.scaling_verbs.output import check_output, emit, output_options
 from evalkit.errors import InvalidInputError
+from evalkit.result_files import write_result
 from evalkit.scaling.tables import Outcome, render
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ def command(points: PointFlags, sensitivity: bool, save: str | None, **flags: An
     else:
         outcome = two_step(points, law, has_sensitivity=sensitivity, **flags)
     if save is not None:
-        write(save, render(outcome, "json"))
+        write_result(save, render(outcome, "json"))
     emit(outcome, **output)
 
 

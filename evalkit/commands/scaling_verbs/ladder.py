@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from evalkit.commands.scaling_verbs.output import check_output, emit, output_options, write
+from evalkit.commands.scaling_verbs.output import check_output, emit, output_options
 from evalkit.errors import InvalidInputError
+from evalkit.result_files import write_result
 from evalkit.scaling.tables import markdown, render
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ def command(preset: str, text: str | None, folder: str, report: str | None, resa
     points = _points(folders)
     truth = None if text else _truth(folders[0], points.loss_unit)
     outcome = _outcome(points, truth, resamples)
-    write(str(Path(folder) / "ladder.json"), render(outcome, "json"))
+    write_result(Path(folder) / "ladder.json", render(outcome, "json"))
     if report is not None:
         _write_report(report, course, outcome, _figures(points, truth))
     emit(outcome, **output)
@@ -128,7 +129,7 @@ def _write_report(report: str, course: Course, outcome: Outcome, figures: dict[s
     """Write the report with its figure beside it."""
     place = Path(report)
     for form, content in figures.items():
-        write(str(place.with_suffix(f".{form}")), content)
+        write_result(place.with_suffix(f".{form}"), content)
     is_mini = course.task == _MINI
     source, flags = ("the embedded mini_lm", "") if is_mini else ("a text file", " --text FILE")
     preset = course.preset
@@ -141,4 +142,4 @@ def _write_report(report: str, course: Course, outcome: Outcome, figures: dict[s
         " The figure shows the joint law without the shortest trainings.\n\n"
         f"![loss over size, tokens and compute]({place.stem}.svg)\n\n"
     )
-    write(report, head + markdown(outcome))
+    write_result(report, head + markdown(outcome))

@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from evalkit.errors import InvalidInputError, UnknownNameError
+from evalkit.result_files import write_result
 from evalkit.scaling.tables import FORMATS, Outcome, render
 
 _SUFFIXES = {".txt": "text", ".md": "markdown", ".csv": "csv", ".tex": "latex", ".json": "json"}
@@ -79,24 +80,13 @@ def emit(outcome: Outcome, *, form: str | None, out: str | None, as_json: bool) 
     """Print a result, or write its tables; with --json stdout holds one JSON document and nothing else."""
     chosen = find_format(form, out, as_json)
     if out is not None:
-        write(out, render(outcome, chosen))
+        write_result(out, render(outcome, chosen))
         if not as_json:
             click.echo(out)
     if as_json:
         click.echo(render(outcome, "json"), nl=False)
     elif out is None:
         click.echo(render(outcome, chosen), nl=False)
-
-
-def write(path: str, content: str | bytes) -> None:
-    """Write a result file.
-
-    Raises:
-        InvalidInputError: It cannot be written.
-    """
-    with _writing(path):
-        Path(path).parent.mkdir(parents=True, exist_ok=True)
-        Path(path).write_bytes(content if isinstance(content, bytes) else content.encode("utf-8", "backslashreplace"))
 
 
 @contextmanager

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from evalkit.commands.scaling_verbs.output import write
 from evalkit.errors import InvalidInputError, UnknownNameError
+from evalkit.result_files import write_result
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -69,7 +69,7 @@ def command(source: str, kinds: tuple[str, ...], out: str, forms: tuple[str, ...
         figure = drawers[kind]()
         for form in forms or FORMATS:
             path = str(Path(out) / f"{kind}.{form}")
-            write(path, to_bytes(figure, form))
+            write_result(path, to_bytes(figure, form))
             click.echo(path)
 
 
