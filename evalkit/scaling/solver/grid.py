@@ -154,7 +154,8 @@ def local_cells(objective: FloatArray, cells: FloatArray, most: int) -> IntArray
         for right in (-1, 0, 1)
         if (down, right) != (0, 0)
     ]
-    is_local = (objective.reshape(rows, columns) <= np.min(around, axis=0)).ravel()
+    # A cell without a solution is no lower than its neighbours, though among its like it would pass for it.
+    is_local = (objective.reshape(rows, columns) <= np.min(around, axis=0)).ravel() & np.isfinite(objective)
     ranked = np.concatenate([order[is_local[order]], order[~is_local[order]]])
     kept: IntArray = ranked[:most][np.isfinite(objective[ranked[:most]])]
     return kept

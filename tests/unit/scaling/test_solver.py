@@ -16,7 +16,7 @@ from evalkit.scaling.losses import Loss, huber
 from evalkit.scaling.model import build_model
 from evalkit.scaling.points import make_points
 from evalkit.scaling.solution import solve
-from evalkit.scaling.solver.grid import ExponentGrid
+from evalkit.scaling.solver.grid import ExponentGrid, local_cells
 from evalkit.scaling.solver.linear import make_positive, solve_positive, whitening
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -272,3 +272,17 @@ def test_the_package_is_imported_without_numpy_and_the_door_opens_on_demand():
         "from evalkit.scaling import Intervals, Points, fit; assert fit.__name__ == 'fit'"
     )
     subprocess.run([sys.executable, "-c", code], check=True, env={"PYTHONPATH": str(ROOT)})
+
+
+def test_cells_without_a_solution_leave_their_places_to_those_with_one():
+    cells = np.array([(a, b) for a in range(6) for b in range(6)], dtype=float)
+    objective = np.where(cells[:, 0] < 4, np.inf, cells.sum(axis=1))
+    assert local_cells(objective, cells, 5).tolist() == [24, 25, 30, 26, 31]
+
+
+def test_a_law_without_a_floor_is_certified_from_as_many_starts_as_any():
+    n, d = (each.ravel() for each in np.meshgrid(np.geomspace(1e4, 2e5, 5), np.geomspace(1e5, 2e6, 5)))
+    loss = 25 * n**-0.45 + 330 * d**-0.52 - 0.05
+    found = fit(make_points({"N": n, "D": d, "loss": loss}))
+    assert found.values["E"] == pytest.approx(0.0, abs=1e-9)
+    assert (found.certificate.starts, found.certificate.agreed) == (40, 40)
