@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from evalkit.errors import EvalkitError
-from evalkit.scaling import Fit, Intervals, Points, fit
+from evalkit.scaling import Fit, Intervals, Points
 from evalkit.scaling.arrays import BoolArray
+from evalkit.scaling.fitting import fit_leniently
 from evalkit.scaling.tables import Outcome, Table, Value, warnings_json
 from evalkit.scaling.warnings import ScalingWarning
 
@@ -103,7 +104,7 @@ def joint_laws(points: Points) -> tuple[str, ...]:
 
 def _attempt(name: str, on: str, points: Points, intervals: Intervals) -> LadderFit:
     try:
-        return LadderFit(name=name, on=on, fit=fit(points, name, intervals=intervals))
+        return LadderFit(name=name, on=on, fit=fit_leniently(points, name, intervals=intervals))
     except EvalkitError as error:
         return LadderFit(name=name, on=on, fit=None, problem=str(error))
 
@@ -138,7 +139,7 @@ def _left_out(on: str, points: Points, by: str, law: str, resamples: int) -> Lef
     known |= {"trained": int((~largest).sum()), "tested": int(largest.sum())}
     held_out = points.take(largest)
     try:
-        fitted = fit(points.take(~largest), law, intervals=Intervals(resamples=resamples))
+        fitted = fit_leniently(points.take(~largest), law, intervals=Intervals(resamples=resamples))
     except EvalkitError as error:
         return LeftOut(**known, factor=factor, mean_error=None, bias=None, held=None, problem=str(error))
     errors = fitted.predict(held_out) / held_out.loss - 1

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from evalkit.errors import EvalkitError
-from evalkit.scaling.fitting import Intervals, fit
+from evalkit.scaling.fitting import Intervals, fit_leniently
 from evalkit.scaling.frontier import frontier
 from evalkit.scaling.isoflop import IsoFlop
 from evalkit.scaling.warnings import ScalingWarning
@@ -40,7 +40,7 @@ def other_approaches(fitted: IsoFlop) -> Approaches:
     exponents[f"2, IsoFLOP ({fitted.settings.method})"] = (line.exponent, line.exponent_low, line.exponent_high)
     try:
         intervals = Intervals(level=fitted.settings.level, resamples=_RESAMPLES, seed=fitted.settings.seed)
-        derived = fit(fitted.points, "chinchilla", intervals=intervals).derived["a"]
+        derived = fit_leniently(fitted.points, "chinchilla", intervals=intervals).derived["a"]
         exponents["3, parametric"] = (derived.value, derived.low, derived.high)
     except EvalkitError as error:
         warnings.append(ScalingWarning("fallback", f"no parametric law: {error}"))

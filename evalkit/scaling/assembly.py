@@ -12,7 +12,7 @@ from evalkit.comparison.distributions import t_quantile
 from evalkit.scaling.arrays import FloatArray
 from evalkit.scaling.bootstrap import bootstrap
 from evalkit.scaling.constraints import Constraints
-from evalkit.scaling.design_checks import check_interval_points, check_points, design_warnings
+from evalkit.scaling.design_checks import check_interval_points, check_points, design_warnings, has_room
 from evalkit.scaling.fit_checks import interval_warnings, solution_warnings
 from evalkit.scaling.fitting import Intervals
 from evalkit.scaling.laws import law_named
@@ -32,13 +32,23 @@ _STEP = 1e-5
 
 
 def fit_law(
-    points: Points, law: str | Law, loss: Loss, constraints: Constraints | None, intervals: Intervals | None
+    points: Points,
+    law: str | Law,
+    loss: Loss,
+    constraints: Constraints | None,
+    intervals: Intervals | None,
+    *,
+    is_lenient: bool = False,
 ) -> Fit:
-    """Fit a law to points; see `evalkit.scaling.fitting.fit`."""
+    """Fit a law to points; see `evalkit.scaling.fitting.fit`, and `fit_leniently` for `is_lenient`."""
     with one_thread():
         started = time.perf_counter()
         model = build_model(points, law_named(law), loss, constraints or Constraints())
         check_points(model)
+        if is_lenient and not has_room(model):
+            intervals = None
+        elif intervals is not None:
+            check_interval_points(model)
         warnings = design_warnings(model)
         solution = solve(model)
         solved = time.perf_counter()
@@ -126,14 +136,10 @@ class _Maker:
         # Without a term what follows from it has no value.
         self.more = {name: value for name, value in derived.items() if math.isfinite(value)}
         if self.intervals is not None:
-            problem = check_interval_points(self.model)
-            if problem is None:
-                self._choose(self.intervals)
-            else:
-                self.warnings.append(problem)
+            self._choose(self.intervals)
         self.parameters = {name: self._parameter(name, value) for name, value in self.values.items()}
         self.derived = {name: self._parameter(name, value) for name, value in self.more.items()}
-        self.warnings += interval_warnings(self.solution, self.parameters)
+        self.warnings += interval_warnings(self.solution, self.parameters, self.covariance)
 
     def _choose(self, intervals: Intervals) -> None:
         self.method = intervals.method

@@ -14,7 +14,7 @@ from evalkit.errors import InvalidInputError, UnknownNameError
 from evalkit.scaling.arrays import BoolArray, FloatArray
 from evalkit.scaling.columns import require_number
 from evalkit.scaling.constraints import Constraints
-from evalkit.scaling.fitting import Intervals, fit
+from evalkit.scaling.fitting import Intervals, fit_leniently
 from evalkit.scaling.laws import law_named
 from evalkit.scaling.laws.base import Law
 from evalkit.scaling.losses import Loss
@@ -47,7 +47,7 @@ class BacktestRow:
     reach: float
     """Largest value beyond the cut over the largest that was fitted."""
     covered: float | None
-    """Share of the runs beyond the cut within their new-run bands; None without intervals."""
+    """Share of the runs beyond the cut within their new-run bands; None without intervals, as where runs are too few for any."""
     values: Mapping[str, float]
     """Parameters of the fit."""
     errors: FloatArray
@@ -102,7 +102,7 @@ def backtest(
     for cut in given:
         inside = values <= cut * (1.0 + _EQUAL)
         _check(cut, inside, by)
-        fitted = fit(points.take(inside), chosen, loss or Loss(), constraints=constraints, intervals=intervals)
+        fitted = fit_leniently(points.take(inside), chosen, loss, constraints=constraints, intervals=intervals)
         rows.append(_row(fitted, points, inside, (cut, float(values.max() / values[inside].max()))))
     level = 0.95 if intervals is None else intervals.level
     return Backtest(law=chosen, by=by, level=level, rows=tuple(rows), warnings=_warnings(rows, level))
@@ -144,7 +144,7 @@ def _row(fitted: Fit, points: Points, inside: BoolArray, place: tuple[float, flo
     errors = fitted.predict(beyond) / beyond.loss - 1.0
     own = fitted.predict(fitted.points) / fitted.points.loss - 1.0
     covered = None
-    if fitted.method != "none" and fitted.local.degrees >= 2:
+    if fitted.method != "none":
         band = fitted.predict_interval(beyond, kind="run")
         covered = float(np.mean((beyond.loss >= band.low) & (beyond.loss <= band.high)))
     return BacktestRow(

@@ -14,6 +14,7 @@ _LEVELS = 3
 _RANGE = 10.0
 _COLLINEAR = 0.98
 _POINTS_PER_PARAMETER = 2
+_ROOM = 2
 _SINGLE = {"N": "offset_d", "D": "offset_n", "C": "a table with other budgets"}
 """What can be fitted where a predictor has one level."""
 
@@ -50,15 +51,23 @@ def _has_repeats(points: Points) -> bool:
     return points.U is not None and bool((points.axis("D") * (1.0 - 1e-9) > points.U).any())
 
 
-def check_interval_points(model: Model) -> ScalingWarning | None:
-    """Warn where there are too few points for any interval."""
+def has_room(model: Model) -> bool:
+    """Whether there are points enough for any interval: two more than parameters."""
+    return int((model.weights > 0).sum()) >= model.free_count + _ROOM
+
+
+def check_interval_points(model: Model) -> None:
+    """Refuse intervals where there are too few points for any.
+
+    Raises:
+        InvalidInputError: There are fewer than two points more than parameters.
+    """
     n, free = int((model.weights > 0).sum()), model.free_count
-    if n >= free + 2:
-        return None
-    return ScalingWarning(
-        "too-few-for-intervals",
-        f"{n} points for {free} parameters: no interval can be made with fewer than {free + 2}",
-    )
+    if not has_room(model):
+        raise InvalidInputError(
+            f"found {n} points for {free} free parameters; intervals need {free + _ROOM} at least, so fit without"
+            " intervals or add runs"
+        )
 
 
 def design_warnings(model: Model) -> list[ScalingWarning]:

@@ -19,7 +19,10 @@ _NEAR = 1.01
 _CONDITION = 1e5
 _DISAGREE = 1.5
 _FLAT_EXPONENT = 0.02
-_WIDE_EXPONENT = 2.0
+_WIDE = 2.0
+_NORMAL = 1.96
+_FAR = 50.0
+"""Logarithm beyond which an end is as good as none."""
 _NO_OFFSET = 0.02
 """An E whose interval comes below this share of the lowest loss is not needed."""
 
@@ -78,7 +81,7 @@ def _certificate_warnings(certificate: Certificate, solution: Solution) -> list[
     if second is not None and second <= _NEAR * objective:
         text = f"another solution has an objective {second / objective - 1:.2%} above the lowest"
         found.append(ScalingWarning("second-basin", f"{text}; its parameters fit almost as well"))
-    if certificate.agreed < max(2, certificate.starts // 4):
+    if certificate.agreed < min(certificate.starts, max(2, certificate.starts // 4)):
         text = f"{certificate.agreed} of {certificate.starts} starts reached the reported minimum"
         found.append(ScalingWarning("starts-disagree", text))
     if not certificate.converged:
@@ -156,20 +159,39 @@ def _disagreement(solution: Solution, covariance: Covariances) -> list[ScalingWa
     ]
 
 
-def interval_warnings(solution: Solution, parameters: Mapping[str, Parameter]) -> list[ScalingWarning]:
-    """Warn of what intervals say: exponents that could be anything, and an E that could be 0."""
+def interval_warnings(
+    solution: Solution, parameters: Mapping[str, Parameter], covariance: Covariances
+) -> list[ScalingWarning]:
+    """Warn of what intervals say: shapes that could be anything, and terms that could be away.
+
+    Where no intervals were asked for, the robust standard errors stand in for them.
+    """
     found = []
-    lowest = solution.model.points.loss.min()
     for coordinate in solution.model.coordinates:
         parameter = parameters.get(coordinate.name)
-        if parameter is None or parameter.is_fixed or (parameter.low is None and parameter.high is None):
+        if parameter is None or parameter.is_fixed or coordinate.name in (*solution.gone, *solution.at_limit):
             continue
-        low, high = parameter.low or 0.0, parameter.high
-        if coordinate.is_exponent and (high is None or high > _WIDE_EXPONENT * max(low, 1e-12)):
+        low, high = _ends(solution, coordinate, parameter, covariance)
+        if (coordinate.is_exponent or coordinate.is_rate) and (high is None or high > _WIDE * max(low, 1e-12)):
             shown = "no end" if high is None else f"{high:.3g}"
             text = f"the interval of {coordinate.name} runs from {low:.3g} to {shown}"
             found.append(ScalingWarning("weakly-identified", f"{text}: the points do not determine it"))
-        if coordinate.is_offset and low < _NO_OFFSET * lowest and coordinate.name not in solution.gone:
+        if coordinate.is_offset and low < _NO_OFFSET * solution.model.points.loss.min():
             text = f"the interval of {coordinate.name} comes down to {low:.3g}"
             found.append(ScalingWarning("offset-not-needed", f"{text}: a law without it fits about as well"))
+        if coordinate.name == "k" and low <= 1.0 and (high is None or high >= 1.0):
+            text = "the interval of k holds 1: Chinchilla's law, which has k = 1, fits about as well"
+            found.append(ScalingWarning("term-not-needed", text))
     return found
+
+
+def _ends(
+    solution: Solution, coordinate: Coordinate, parameter: Parameter, covariance: Covariances
+) -> tuple[float, float | None]:
+    if parameter.low is not None or parameter.high is not None:
+        return parameter.low or 0.0, parameter.high
+    place = solution.model.names.index(coordinate.name)
+    reach = _NORMAL * float(np.sqrt(covariance.robust[place, place]))
+    if coordinate.is_log:
+        return parameter.value * float(np.exp(-min(reach, _FAR))), parameter.value * float(np.exp(min(reach, _FAR)))
+    return max(parameter.value - reach, 0.0), parameter.value + reach

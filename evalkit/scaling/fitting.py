@@ -71,9 +71,28 @@ def fit(
         intervals: How intervals are made; None makes none.
 
     Raises:
-        InvalidInputError: The points cannot carry the law: too few, or one level of a predictor.
+        InvalidInputError: The points cannot carry the law, or not with intervals: too few, or one level of a predictor.
         UnknownNameError: There is no such law, loss or parameter.
     """
     from evalkit.scaling.assembly import fit_law
 
     return fit_law(points, law, Loss(name=loss, delta=delta) if isinstance(loss, str) else loss, constraints, intervals)
+
+
+def fit_leniently(
+    points: Points,
+    law: str | Law,
+    loss: Loss | None = None,
+    *,
+    constraints: Constraints | None = None,
+    intervals: Intervals | None = None,
+) -> Fit:
+    """Fit as `fit` does, but without intervals where the points are too few for any, as parts of a table can be.
+
+    Raises:
+        InvalidInputError: The points cannot carry the law.
+        UnknownNameError: There is no such law or parameter.
+    """
+    from evalkit.scaling.assembly import fit_law
+
+    return fit_law(points, law, loss or Loss(), constraints, intervals, is_lenient=True)

@@ -115,13 +115,13 @@ def _outcome(points: Points, truth: Truth | None, resamples: int) -> Outcome:
 def _figures(points: Points, truth: Truth | None) -> dict[str, bytes]:
     """The joint law over its axes without the shortest trainings, and the loss of a perfect model where that is known."""
     from evalkit.ladder.report import parts
-    from evalkit.scaling import Intervals, fit
     from evalkit.scaling.figures.canvas import FORMATS, to_bytes
     from evalkit.scaling.figures.law import draw_law
+    from evalkit.scaling.fitting import Intervals, fit_leniently
 
     floor = None if truth is None else ("a perfect model", truth.on_texts)
     *_, longer = parts(points).values()
-    figure = draw_law(fit(longer, intervals=Intervals()), floor=floor)
+    figure = draw_law(fit_leniently(longer, "chinchilla", intervals=Intervals()), floor=floor)
     return {form: to_bytes(figure, form) for form in FORMATS}
 
 

@@ -37,6 +37,8 @@ class Coordinate:
     """Whether it is the loss that no size and no data take away."""
     is_exponent: bool = False
     """Whether it says how fast a term falls."""
+    is_rate: bool = False
+    """Whether it is a shape that a wide interval leaves open, as an exponent is."""
     exponent: str | None = None
     """For an amplitude, the parameter that means nothing once the term is away."""
 

@@ -139,7 +139,7 @@ class Coupled(Law):
             exponent("alpha"),
             amplitude("B", "beta"),
             exponent("beta"),
-            Coordinate(name="k", is_log=True, low=0.05, high=20.0),
+            Coordinate(name="k", is_log=True, is_rate=True, low=0.05, high=20.0),
         )
 
     def curve(self, inputs: Inputs, groups: Sequence[str]) -> Curve:

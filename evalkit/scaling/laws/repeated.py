@@ -172,8 +172,8 @@ class RepeatedData(Law):
             exponent("alpha", 1e-3),
             amplitude("B", "beta"),
             exponent("beta", 1e-3),
-            Coordinate(name="R_D", is_log=True, low=1e-2, high=1e9),
-            Coordinate(name="R_N", is_log=True, low=1e-2, high=1e9),
+            Coordinate(name="R_D", is_log=True, is_rate=True, low=1e-2, high=1e9),
+            Coordinate(name="R_N", is_log=True, is_rate=True, low=1e-2, high=1e9),
         )
 
     def ties(self, groups: Sequence[str]) -> tuple[tuple[str, str], ...]:

@@ -61,6 +61,11 @@ class TestBacktest:
         assert found.rows[0].covered < 0.8
         assert [warning.code for warning in found.warnings] == ["band-under-covers"]
 
+    def test_a_cut_that_leaves_too_few_runs_for_a_band_has_none(self):
+        small = runs().take(np.isin(np.arange(49), [0, 1, 7, 8, 9, 16, 48]))
+        found = backtest(small, cuts=[float(small.C.max()) / 2], intervals=SMALL)
+        assert (found.rows[0].n_train, found.rows[0].covered) == (6, None)
+
     def test_cuts_are_chosen_so_that_the_last_holds_back_the_largest_value_alone(self):
         found = backtest(runs(), by="D")
         assert found.rows[-1].n_test == 7

@@ -1,16 +1,20 @@
 """Fits that cannot be made are refused, and fits that can be doubted are warned of, each by its own code."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from evalkit.errors import InvalidInputError, UnknownNameError
 from evalkit.scaling.bootstrap import bootstrap
 from evalkit.scaling.constraints import Constraints
+from evalkit.scaling.fit_checks import solution_warnings
 from evalkit.scaling.fitting import Intervals, fit
 from evalkit.scaling.laws import LAWS
 from evalkit.scaling.losses import Loss
 from evalkit.scaling.model import build_model
 from evalkit.scaling.points import make_points
+from evalkit.scaling.sandwich import covariances
 from evalkit.scaling.solution import solve
 from evalkit.scaling.warnings import CODES, ScalingWarning
 
@@ -81,7 +85,7 @@ CASES = [
     ("whole numbers", {**grid(), "N": grid()["N"].astype(int)}, {}, "integer-cast"),
     ("equal rows", {name: np.repeat(values, 2) for name, values in grid().items()}, {}, "identical-rows"),
     ("an offset too high", grid(), {"constraints": Constraints(bounds={"E": (3.0, 4.0)})}, "offset-above-data"),
-    ("no room for intervals", few(6), {"intervals": Intervals(resamples=100)}, "too-few-for-intervals"),
+    ("weak exponents without intervals", grid(noise=0.1), SQUARES, "weakly-identified"),
     ("resamples without a fit", few(7), {"intervals": Intervals(resamples=100)}, "failed-resamples"),
     ("weak exponents", few(9), {"intervals": Intervals(resamples=100)}, "weakly-identified"),
     (
@@ -109,12 +113,41 @@ def test_a_warning_has_a_known_code_and_reads_as_a_line():
     assert all(code == code.lower() and " " not in code for code in CODES)
 
 
-def test_two_solutions_within_a_percent_are_reported():
-    # Half of the runs follow one exponent and half another, as exactly: absolute deviations fit either half.
-    sizes = np.geomspace(1e6, 1e9, 9)
-    both = np.concatenate([20 * sizes**-0.05, 60 * sizes**-0.2])
-    found = fit(make_points({"N": np.tile(sizes, 2), "loss": both}), "offset_n", "lad")
-    assert found.certificate.second_objective is None or "second-basin" in {w.code for w in found.warnings}
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [
+        ({"second_objective": 1.009}, "second-basin"),
+        ({"second_objective": 1.011}, None),
+        ({"agreed": 3}, "starts-disagree"),
+        ({"converged": False}, "not-converged"),
+        ({"condition": 2e5}, "ill-conditioned"),
+    ],
+)
+def test_what_a_certificate_shows_is_warned_of(change, code):
+    solution = solve(build_model(make_points(grid()), LAWS["chinchilla"], Loss(), Constraints()))
+    if "second_objective" in change:
+        change = {"second_objective": change["second_objective"] * solution.objective}
+    shown = replace(solution, certificate=replace(solution.certificate, **change))
+    found = {warning.code for warning in solution_warnings(shown, covariances(solution))}
+    assert found == (set() if code is None else {code})
+
+
+def test_parameters_that_the_points_cannot_tell_apart_have_a_large_condition_number():
+    tokens = 20 * SIZES * np.array([1, 1.02, 0.98, 1, 1.02, 0.98])
+    columns = {"N": SIZES, "D": tokens, "loss": law(SIZES, tokens)}
+    assert {"ill-conditioned", "collinear"} <= warned(columns)
+
+
+def test_a_coupling_that_is_not_needed_is_said_not_to_be():
+    assert "term-not-needed" in warned(
+        grid(noise=0.02), "coupled", loss="squared_log", intervals=Intervals(method="sandwich")
+    )
+
+
+def test_decay_constants_that_are_not_determined_are_said_not_to_be():
+    columns = grid(noise=0.01)
+    columns["U"] = columns["D"] / np.where(columns["D"] > 3e10, 2.0, 1.0)
+    assert "weakly-identified" in warned(columns, "repeated")
 
 
 REFUSED = [
@@ -153,6 +186,7 @@ def test_unknown_names_are_refused_with_the_nearest(call, message):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
+        (lambda p: fit(make_points(few(6)), intervals=Intervals()), "found 6 points .* intervals need 7 at least"),
         (lambda p: fit(p, delta=0.0), r"delta is 0\.0; expected a number above 0"),
         (lambda p: fit(p, delta=float("nan")), "delta is nan"),
         (lambda p: Intervals(level=1.0), r"level is 1\.0"),
