@@ -49,8 +49,14 @@ def simple_scaling_laws(points: dict[str, list[float]], draws: int) -> dict[str,
     started = time.process_time()
     model = fit(frame, n_draws=draws, seed=0)
     seconds = time.process_time() - started
-    values = model.params("test_loss__cross_entropy")
-    return {"seconds": seconds, "values": {name: float(values[name]) for name in ("E", "A", "alpha", "B", "beta")}}
+    values = {name: float(value) for name, value in model.params("test_loss__cross_entropy").items()}
+    # Its amplitudes are at reference scales, not at N = D = 1.
+    for amplitude, exponent, column in (
+        ("A", "alpha", "model_size__n_params"),
+        ("B", "beta", "dataset_size__n_tokens"),
+    ):
+        values[amplitude] *= float(model.observed_domain[column]["reference"]) ** values[exponent]
+    return {"seconds": seconds, "values": {name: values[name] for name in ("E", "A", "alpha", "B", "beta")}}
 
 
 def main() -> None:
