@@ -28,7 +28,7 @@ def take(runs: str, picture: Path, view: str) -> None:
     report = build_report([runs], Settings(title="evalkit mini suite"))
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         page = Path(folder) / "report.html"
-        for file in render_html(report, page.name, with_samples=False):
+        for file in render_html(report, page.name):
             (page.parent / file.name).write_bytes(file.content)
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
         window = {"width": WIDTH, "height": HEIGHT}

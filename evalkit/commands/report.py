@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from evalkit.report.html.samples import SamplePages
     from evalkit.report.model import Report
 
 FORMATS = (".html", ".md", ".csv", ".tex", ".json")
@@ -61,13 +64,14 @@ def command(runs: tuple[str, ...], outs: tuple[str, ...], rule: str, **flags: An
     for out in outs:
         check_out(out)
     scaling, no_samples = flags.pop("scaling"), flags.pop("no_samples")
-    report = build_report(runs, Settings(runs=rule, **flags), scaling)
+    samples = gathered_samples(outs) if not no_samples else None
+    report = build_report(runs, Settings(runs=rule, **flags), scaling, samples)
     if not outs:
         from evalkit.report.markdown import report_markdown
 
         click.echo(report_markdown(report), nl=False)
     for out in dict.fromkeys(outs):
-        write(report, out, with_samples=not no_samples)
+        write(report, out, samples)
         click.echo(f"written: {out}", err=True)
 
 
@@ -91,27 +95,31 @@ def check_out(out: str) -> None:
         raise InvalidInputError(f"--out {out!r} is a folder; expected a file")
 
 
-def write(report: Report, out: str, *, with_samples: bool) -> None:
+def gathered_samples(outs: Sequence[str]) -> SamplePages | None:
+    """What gathers samples while the report is built; None where no page is asked for."""
+    if not any(out.lower().endswith(".html") for out in outs):
+        return None
+    from evalkit.report.html.samples import SamplePages
+
+    return SamplePages()
+
+
+def write(report: Report, out: str, samples: SamplePages | None) -> None:
     """Write a report in the format of a file's ending.
 
     Raises:
         InvalidInputError: The file cannot be written.
     """
-    from evalkit.errors import InvalidInputError
+    from evalkit.result_files import write_result
 
     path = Path(out)
-    try:
-        if path.suffix.lower() != ".html":
-            path.write_bytes(text_of(report, path.suffix.lower()).encode("utf-8", "backslashreplace"))
-            return
-        from evalkit.report.html.render import render_html
+    if path.suffix.lower() != ".html":
+        write_result(out, text_of(report, path.suffix.lower()))
+        return
+    from evalkit.report.html.render import render_html
 
-        for file in render_html(report, path.name, with_samples):
-            target = path.parent / file.name
-            target.parent.mkdir(exist_ok=True)
-            target.write_bytes(file.content)
-    except OSError as error:
-        raise InvalidInputError(f"cannot write {out!r}: {error.strerror or error}; choose another file") from error
+    for file in render_html(report, path.name, samples.pages if samples else None):
+        write_result(path.parent / file.name, file.content)
 
 
 def text_of(report: Report, ending: str) -> str:

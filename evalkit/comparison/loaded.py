@@ -51,6 +51,8 @@ class LoadedRun:
     """The samples as they were written; None where a baseline holds no text."""
     is_cut: bool = False
     """Whether the last line ends in the middle."""
+    positions: tuple[int, ...] = ()
+    """Place of each example among the lines of the file."""
 
     @property
     def task(self) -> str:
@@ -135,6 +137,7 @@ def from_lines(place: str, record: RunRecord, content: bytes, has_text: bool = T
         statistics={label: _table(record, label, rows, in_order, path) for label in record.statistics},
         lines=tuple([lines[index] for index in order]) if has_text else None,
         is_cut=is_cut,
+        positions=tuple(order),
     )
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,9 +14,9 @@ from evalkit.report.cells import Filled, fill
 from evalkit.report.columns import Page, Place, check_metrics, chosen, columns, pages
 from evalkit.report.comparable import Entry
 from evalkit.report.curves import curves
-from evalkit.report.evidence import Memory, read_evidence
+from evalkit.report.evidence import Evidence, Memory, Samples, read_evidence
 from evalkit.report.model import Note, Report, Run, Settings, TaskPage
-from evalkit.report.pages import task_page
+from evalkit.report.pages import metric_rows, task_page
 from evalkit.report.reading import StoredRun, read_runs
 from evalkit.report.rows import Row, rows
 from evalkit.report.scaling import read_scaling
@@ -44,13 +45,19 @@ class _Board:
     """Keys of model and column to the chosen runs."""
 
 
-def build_report(names: Sequence[str], settings: Settings | None = None, scaling: Sequence[str] = ()) -> Report:
+def build_report(
+    names: Sequence[str],
+    settings: Settings | None = None,
+    scaling: Sequence[str] = (),
+    samples: Samples | None = None,
+) -> Report:
     """Make a report.
 
     Args:
         names: Run folders, folders of run folders, patterns, or addresses that fsspec opens.
         settings: How the report is made.
         scaling: Files of scaling fits.
+        samples: Who takes the samples while they are read, such as `evalkit.report.html.samples.SamplePages`.
 
     Raises:
         EvalkitError: A name means no run, a record or fit cannot be read, or the settings name what is not there.
@@ -67,14 +74,16 @@ def build_report(names: Sequence[str], settings: Settings | None = None, scaling
     # Statistics that no float can sum give values that are undefined; they are shown as such.
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         for page in dict.fromkeys(place.page for place in board.places.values()):
-            columns_of_page, task = _fill_page(page, board, settings)
+            columns_of_page, task = _fill_page(page, board, settings, samples)
             filled += columns_of_page
             tasks.append(task)
     traces = sorted(_traces(board), key=lambda run: (run.id, run.place))
     return Report(
         settings=settings,
         columns=tuple(one.column for one in filled),
-        models=tuple(model_of(key, row, _shown(key, board)) for key, row in board.models.items()),
+        models=tuple(
+            model_of(key, row, _shown(key, board, board.places.values())) for key, row in board.models.items()
+        ),
         cells=tuple(one.cells[index] for index in range(len(board.models)) for one in filled),
         tasks=tuple(tasks),
         runs=tuple(traces),
@@ -115,13 +124,11 @@ def _order(row: Row, choices: Sequence[Choice], places: Sequence[Place]) -> tupl
     return len(places), False, 0.0, row.name
 
 
-def _fill_page(page: Page, board: _Board, settings: Settings) -> tuple[list[Filled], TaskPage]:
+def _fill_page(page: Page, board: _Board, settings: Settings, samples: Samples | None) -> tuple[list[Filled], TaskPage]:
     """Read the samples of a page's shown runs, one run at a time, and compare its columns."""
     memory = Memory()
     places = [place for place in board.places.values() if place.page is page]
-    labels = list(dict.fromkeys(place.metric for place in places))
-    shown = [run for place in places for key in board.models for run in board.choices[key, place.key].shown]
-    evidence = {id(run): read_evidence(run, labels, memory) for run in {id(run): run for run in shown}.values()}
+    evidence = _read_page(page, board, places, memory, samples)
     entries = {
         place.key: [
             Entry(key, choice, tuple(evidence[id(run)] for run in choice.shown))
@@ -134,8 +141,35 @@ def _fill_page(page: Page, board: _Board, settings: Settings) -> tuple[list[Fill
     return filled, task_page(page, filled, entries, memory, settings)
 
 
-def _shown(key: str, board: _Board) -> list[StoredRun]:
-    return [run for place in board.places for run in board.choices[key, place].shown]
+def _read_page(
+    page: Page, board: _Board, places: Sequence[Place], memory: Memory, samples: Samples | None
+) -> dict[int, Evidence]:
+    """Identity of each shown run of a page to its samples; the newest one of every model is given to who takes samples."""
+    labels = list(dict.fromkeys(place.metric for place in places))
+    shown = [_newest_first(_shown(key, board, places)) for key in board.models]
+    evidence: dict[int, Evidence] = {}
+    with (
+        nullcontext()
+        if samples is None
+        else samples.page(page.key, str(page.record.task["kind"]), tuple(metric_rows(page, shown))) as reader
+    ):
+        here = {id(run) for run in page.runs}
+        for place, (row, runs) in enumerate(zip(board.models.values(), shown, strict=True)):
+            taker = reader.taker(place) if reader is not None else None
+            # Of a model without any value its newest run is shown, for its outputs.
+            for run in runs or _newest_first(run for run in row.runs if taker is not None and id(run) in here)[:1]:
+                evidence[id(run)] = read_evidence(run, labels, memory, taker)
+                taker = None
+    return evidence
+
+
+def _newest_first(runs: Iterable[StoredRun]) -> list[StoredRun]:
+    each = {id(run): run for run in runs}.values()
+    return sorted(each, key=lambda run: (run.record.created, run.record.id), reverse=True)
+
+
+def _shown(key: str, board: _Board, places: Iterable[Place]) -> list[StoredRun]:
+    return [run for place in places for run in board.choices[key, place.key].shown]
 
 
 def _traces(board: _Board) -> Iterator[Run]:

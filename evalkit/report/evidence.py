@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from evalkit.comparison.loaded import LoadedRun, load_samples
 from evalkit.comparison.subsets import label_groups, length_groups, text_lengths
-from evalkit.errors import EvalkitError
+from evalkit.errors import DataError, EvalkitError
 from evalkit.metrics.configure import configure
+from evalkit.record import StoredStatistics
 from evalkit.report.entities import Tally, tally_entities
+from evalkit.report.page_model import MetricRow
 from evalkit.report.reading import StoredRun
 
 T = TypeVar("T", bound=Hashable)
@@ -59,22 +62,45 @@ class Memory:
         return self.tuples.setdefault(value, value)  # type: ignore[return-value]
 
 
-def read_evidence(run: StoredRun, labels: Sequence[str], memory: Memory) -> Evidence:
-    """Read the samples of a run.
+@dataclass(frozen=True, slots=True, eq=False)
+class Taker:
+    """Who else is to see the samples of a run, text and all, before they are let go."""
+
+    labels: frozenset[str]
+    """Metrics whose statistics it needs."""
+    take: Callable[[LoadedRun], None]
+
+
+class Reader(Protocol):
+    """Takes the samples of one task page."""
+
+    def taker(self, model: int) -> Taker:
+        """Who takes the run of a model, given as its place in the report."""
+        ...
+
+
+class Samples(Protocol):
+    """Takes the samples of all task pages."""
+
+    def page(self, key: str, kind: str, metrics: Sequence[MetricRow]) -> AbstractContextManager[Reader]:
+        """Take those of one page, of a task kind, with all values of its models."""
+        ...
+
+
+def read_evidence(run: StoredRun, labels: Sequence[str], memory: Memory, taker: Taker | None = None) -> Evidence:
+    """Read the samples of a run, once for all who need them.
 
     Args:
         run: The run.
         labels: Metrics whose statistics are wanted; those that tell what went wrong are read too.
         memory: What the runs of this page share.
+        taker: Who else is to see the samples.
     """
     kind = str(run.record.task["kind"])
     stored = run.record.statistics
     wanted = {label: stored[label] for label in stored if label in labels or label == telling(run, kind)}
     try:
-        for statistics in wanted.values():
-            # A metric of a newer evalkit can be shown, but not computed.
-            configure(statistics.metric, statistics.settings)
-        loaded = load_samples(run.place, replace(run.record, statistics=wanted))
+        loaded = _load(run, wanted, taker)
         entities = tally_entities(loaded.lines or ()) if kind == "ner" else None
     except EvalkitError as error:
         return Evidence(run, None, str(error))
@@ -95,6 +121,35 @@ def read_evidence(run: StoredRun, labels: Sequence[str], memory: Memory) -> Evid
         empty=np.array([any(mark in line for mark in _EMPTY) for line in lines]) if kind == "qa" else None,
         entities=entities,
     )
+
+
+def _load(run: StoredRun, wanted: Mapping[str, StoredStatistics], taker: Taker | None) -> LoadedRun:
+    """Read samples with the wanted statistics; who else sees them gets those that it needs as well."""
+    if taker is not None:
+        labels = taker.labels.union(wanted)
+        known = {label: one for label, one in run.record.statistics.items() if label in labels and _is_known(one)}
+        try:
+            loaded = load_samples(run.place, replace(run.record, statistics=known))
+        except DataError:
+            # Statistics that are damaged, perhaps, but that no number of the report comes from.
+            pass
+        else:
+            taker.take(loaded)
+            if wanted.keys() <= known.keys():
+                own = {label: loaded.statistics[label] for label in wanted}
+                return replace(loaded, record=replace(run.record, statistics=wanted), statistics=own)
+    for statistics in wanted.values():
+        # A metric of a newer evalkit can be shown, but not computed.
+        configure(statistics.metric, statistics.settings)
+    return load_samples(run.place, replace(run.record, statistics=wanted))
+
+
+def _is_known(stored: StoredStatistics) -> bool:
+    try:
+        configure(stored.metric, stored.settings)
+    except EvalkitError:
+        return False
+    return True
 
 
 def telling(run: StoredRun, kind: str) -> str | None:

@@ -43,7 +43,7 @@ def task_page(
         data={name: record.data.get(name) for name in _DATA},
         columns=tuple(one.place.key for one in filled),
         models=tuple(shown),
-        metrics=tuple(_metric_rows(page, list(shown.values()))),
+        metrics=tuple(metric_rows(page, list(shown.values()))),
         pairwise=tuple(one.pairwise for one in filled if one.pairwise is not None),
         slices=tuple(part for one in filled for part in slices(_sliced(one, shown, settings), memory)),
         breakdowns=tuple(breakdowns(str(record.task["kind"]), newest)),
@@ -75,7 +75,13 @@ def _sliced(one: Filled, shown: Mapping[str, Sequence[StoredRun]], settings: Set
     )
 
 
-def _metric_rows(page: Page, shown: Sequence[Sequence[StoredRun]]) -> Iterator[MetricRow]:
+def metric_rows(page: Page, shown: Sequence[Sequence[StoredRun]]) -> Iterator[MetricRow]:
+    """Give every value of a page.
+
+    Args:
+        page: The task.
+        shown: The shown runs of each model, newest first.
+    """
     examples: dict[tuple[str, str, str], MetricValue] = {}
     found: list[dict[tuple[str, str, str], list[MetricValue]]] = []
     for runs in shown:

@@ -15,6 +15,7 @@ from evalkit.cli import run_cli
 from evalkit.data.load import load
 from evalkit.report.build import build_report
 from evalkit.report.html.render import render_html
+from evalkit.report.html.samples import SamplePages
 from evalkit.report.model import Report, Settings
 from evalkit.resolve import resolve_task
 from tests.hostile import HOSTILE
@@ -123,12 +124,14 @@ def is_own(url: str, file: Path) -> bool:
     return url.startswith((file.as_uri(), f"{folder}/"))
 
 
-def write_page(report: Report, file: Path, **options: Any) -> Path:
-    for part in render_html(report, file.name, **options):
+def write_page(runs: Path, file: Path, settings: Settings, **options: Any) -> tuple[Path, Report]:
+    samples = SamplePages()
+    report = build_report([str(runs)], settings, samples=samples)
+    for part in render_html(report, file.name, samples.pages, **options):
         target = file.parent / part.name
         target.parent.mkdir(exist_ok=True)
         target.write_bytes(part.content)
-    return file
+    return file, report
 
 
 @pytest.fixture(scope="session")
@@ -163,14 +166,19 @@ def board_runs(tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def report(board_runs) -> Report:
-    return build_report([str(board_runs)], Settings(resamples=200, title="Board"))
+def written(board_runs) -> tuple[Path, Report]:
+    return write_page(board_runs, board_runs.parent / "board.html", Settings(resamples=200, title="Board"))
 
 
 @pytest.fixture(scope="session")
-def board(report, board_runs) -> Path:
+def board(written) -> Path:
     """The leaderboard as one file."""
-    return write_page(report, board_runs.parent / "board.html")
+    return written[0]
+
+
+@pytest.fixture(scope="session")
+def report(written) -> Report:
+    return written[1]
 
 
 @pytest.fixture(scope="session")
@@ -179,8 +187,7 @@ def large(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("large")
     answering(folder / "runs", "a", [at < 5000 for at in range(10_000)])
     answering(folder / "runs", "b", [at >= 5000 or at < 1000 for at in range(10_000)])
-    report = build_report([str(folder / "runs")], Settings(resamples=100))
-    return write_page(report, folder / "large.html", inside_bytes=0)
+    return write_page(folder / "runs", folder / "large.html", Settings(resamples=100), inside_bytes=0)[0]
 
 
 @pytest.fixture(scope="session")
@@ -190,7 +197,7 @@ def hostile(tmp_path_factory) -> Path:
     for number, text in enumerate(HOSTILE.values()):
         answering_text(folder / "runs", f"r{number:02}", text)
     settings = Settings(resamples=100, title=HOSTILE["script"], made_by=HOSTILE["comment end"])
-    return write_page(build_report([str(folder / "runs")], settings), folder / "hostile.html")
+    return write_page(folder / "runs", folder / "hostile.html", settings)[0]
 
 
 def answering_text(folder: Path, name: str, text: str) -> None:

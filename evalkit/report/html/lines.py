@@ -8,25 +8,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from evalkit.comparison.loaded import load_record, load_samples, read_part
-from evalkit.errors import InvalidInputError
+from evalkit.comparison.loaded import LoadedRun
 from evalkit.metrics.base import Statistics
 from evalkit.record import RunRecord
-from evalkit.store import SAMPLES
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-_ID = b'{"id":"'
 _PREDICTION, _REFERENCES, _INPUTS, _TRUNCATED = b',"prediction":', b',"references":', b',"inputs":', b',"truncated":'
-_NO_STATISTICS = b'"statistics":null'
 
-_Cut: TypeAlias = tuple[bytes, bytes, bytes, bytes]
-"""Id, prediction, references, and the rest from ``truncated`` on."""
+_Cut: TypeAlias = tuple[bytes, bytes]
+"""Prediction and references."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,10 +35,10 @@ class SampleLines:
     """As JSON."""
     references: Sequence[bytes]
     """As JSON."""
-    truncated: Sequence[bool]
+    truncated: npt.NDArray[np.bool_]
     scored: npt.NDArray[np.bool_]
     statistics: Mapping[str, Statistics]
-    """Of the wanted metrics; the rows of unscored examples are 0."""
+    """The rows of unscored examples are 0."""
     lines: Sequence[bytes]
     """As they were written."""
 
@@ -52,95 +48,43 @@ class SampleLines:
         return sample
 
 
-def read_lines(place: str, wanted: frozenset[str]) -> SampleLines:
-    """Read the samples of a run folder.
-
-    Args:
-        place: A local folder, or an address.
-        wanted: Metrics whose statistics are wanted.
-
-    Raises:
-        EvalkitError: The folder cannot be read as what it should be.
-    """
-    record = load_record(place)
-    record = replace(record, statistics={label: row for label, row in record.statistics.items() if label in wanted})
-    lines = read_part(place, SAMPLES).split(b"\n")
-    lines.pop()
-    try:
-        return _cut_up(record, lines)
-    except (ValueError, TypeError):
-        return _parsed(place, record)
-
-
-def _cut_up(record: RunRecord, lines: Sequence[bytes]) -> SampleLines:
-    """Raises ValueError where a line has another layout."""
+def cut_up(run: LoadedRun) -> SampleLines | None:
+    """Put the samples of a run into the order of the file and cut them; None where it holds no text."""
     import numpy as np
 
-    cuts = list(map(_cut, lines))
-    ids = tuple(str(part, "utf-8") for part, _, _, _ in cuts)
-    if len(set(ids)) != len(ids) or any("\\" in part for part in ids):
-        raise ValueError("ids that occur twice or need parsing")
-    tails = [tail for _, _, _, tail in cuts]
-    scored = [_NO_STATISTICS not in tail for tail in tails]
+    if run.lines is None:
+        return None
+    order = np.argsort(np.array(run.positions, dtype=np.int64))
+    places = order.tolist()
+    lines = [run.lines[place] for place in places]
+    try:
+        cuts = list(map(_cut, lines))
+    except ValueError:
+        cuts = list(map(_parse, lines))
     return SampleLines(
-        record=record,
-        ids=ids,
-        outputs=[prediction for _, prediction, _, _ in cuts],
-        references=[references for _, _, references, _ in cuts],
-        truncated=[tail.startswith(b"true", len(_TRUNCATED)) for tail in tails],
-        scored=np.array(scored, dtype=np.bool_),
-        statistics={
-            label: Statistics(stored.columns, _numbers(label, len(stored.columns), tails, scored))
-            for label, stored in record.statistics.items()
-        },
+        record=run.record,
+        ids=tuple([run.ids[place] for place in places]),
+        outputs=[prediction for prediction, _ in cuts],
+        references=[references for _, references in cuts],
+        truncated=np.array(run.truncated, dtype=np.bool_)[order],
+        scored=run.scored[order],
+        statistics={label: Statistics(one.columns, one.rows[order]) for label, one in run.statistics.items()},
         lines=lines,
     )
 
 
 def _cut(line: bytes) -> _Cut:
-    if not line.startswith(_ID):
-        raise ValueError("a line that does not begin with its id")
+    """Raises ValueError where a line has another layout."""
     start = line.index(_PREDICTION)
     tail = line.rindex(_TRUNCATED)
     end = line.rindex(_REFERENCES, start, tail)
     inputs = line.rfind(_INPUTS, end, tail)
-    return (
-        line[len(_ID) : line.index(b'"', len(_ID))],
-        line[start + len(_PREDICTION) : end],
-        line[end + len(_REFERENCES) : inputs if inputs >= 0 else tail],
-        line[tail:],
-    )
+    return line[start + len(_PREDICTION) : end], line[end + len(_REFERENCES) : inputs if inputs >= 0 else tail]
 
 
-def _numbers(label: str, width: int, tails: Sequence[bytes], scored: Sequence[bool]) -> npt.NDArray[np.float64]:
-    """The statistics of one metric, shape (n, width)."""
-    import numpy as np
-
-    name = json.dumps(label, ensure_ascii=False).encode() + b":["
-    blank = b",".join([b"0"] * width)
-    rows = []
-    for tail, is_scored in zip(tails, scored, strict=True):
-        start = tail.index(name) + len(name) if is_scored else 0
-        rows.append(tail[start : tail.index(b"]", start)] if is_scored else blank)
-    return np.array(json.loads(b"[" + b",".join(rows) + b"]"), dtype=np.float64).reshape(len(rows), width)
-
-
-def _parsed(place: str, record: RunRecord) -> SampleLines:
-    """Read lines of any layout, in the order of their ids."""
-    loaded = load_samples(place, record)
-    if loaded.lines is None:
-        raise InvalidInputError(f"{place} holds no text")
-    rows = [json.loads(line) for line in loaded.lines]
-    return SampleLines(
-        record=record,
-        ids=loaded.ids,
-        outputs=[as_json(row.get("prediction")) for row in rows],
-        references=[as_json(row.get("references") or []) for row in rows],
-        truncated=loaded.truncated,
-        scored=loaded.scored,
-        statistics=loaded.statistics,
-        lines=loaded.lines,
-    )
+def _parse(line: bytes) -> _Cut:
+    row = json.loads(line)
+    return as_json(row.get("prediction")), as_json(row.get("references") or [])
 
 
 def as_json(value: object) -> bytes:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,7 @@ from evalkit.report.html.assets import own_script, policy, styles, table_library
 from evalkit.report.html.figures import Figure, figures
 from evalkit.report.html.overview import overview
 from evalkit.report.html.payload import payload, to_json
-from evalkit.report.html.samples import Block, page_samples
+from evalkit.report.html.samples import Block, PageSamples
 from evalkit.report.html.visible import breakable, comment, visible
 from evalkit.report.model import Report
 
@@ -32,14 +32,14 @@ class File:
 
 
 def render_html(
-    report: Report, name: str, with_samples: bool = True, inside_bytes: int = INSIDE_BYTES
+    report: Report, name: str, samples: Mapping[str, PageSamples] | None = None, inside_bytes: int = INSIDE_BYTES
 ) -> Iterator[File]:
     """Write the page.
 
     Args:
         report: The report.
         name: File name of the page; the folder of samples beside it is called after it.
-        with_samples: Whether examples are shown; they are read from the run folders again.
+        samples: Key of each task page to its samples, as they were gathered while the report was built.
         inside_bytes: How much of the samples the page may hold.
 
     Yields:
@@ -53,12 +53,9 @@ def render_html(
     inside: list[Block] = []
     manifests: dict[str, Any] = {}
     room = inside_bytes
-    for place, page in enumerate(report.tasks):
-        found = page_samples(report, page, place) if with_samples else None
-        if found is None:
-            continue
+    for key, found in (samples or {}).items():
         fits = found.size_bytes <= room
-        manifests[page.key] = {**found.manifest, "folder": None if fits else folder}
+        manifests[key] = {**found.manifest, "folder": None if fits else folder}
         if fits:
             inside += found.blocks
             room -= found.size_bytes

@@ -12,16 +12,19 @@ import json
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from evalkit.comparison.draws import FloatArray
+from evalkit.comparison.loaded import LoadedRun
 from evalkit.errors import EvalkitError
 from evalkit.metrics.base import AnyMetric, weights
 from evalkit.metrics.configure import configure
-from evalkit.report.html.lines import SampleLines, as_json, read_lines
-from evalkit.report.model import Report, Run
-from evalkit.report.page_model import MetricRow, TaskPage
+from evalkit.report.evidence import Taker
+from evalkit.report.html.lines import SampleLines, as_json, cut_up
+from evalkit.report.page_model import MetricRow
 
 if TYPE_CHECKING:
     import numpy as np
@@ -74,9 +77,16 @@ class _Examples:
     clusters: list[str | None] = field(default_factory=list)
     references: list[Any] = field(default_factory=list)
     inputs: list[Any] = field(default_factory=list)
+    known: dict[tuple[str, ...], list[int]] = field(default_factory=dict)
+    """Ids of a run to places: most runs of a page have the same examples in the same order."""
 
     def add(self, samples: SampleLines) -> list[int]:
         """The places of a run's examples; new ones are added."""
+        if samples.ids not in self.known:
+            self.known[samples.ids] = self._add(samples)
+        return self.known[samples.ids]
+
+    def _add(self, samples: SampleLines) -> list[int]:
         for at, example in enumerate(samples.ids):
             if example not in self.places:
                 row = samples.whole(at)
@@ -102,86 +112,114 @@ class _Side:
     """Place of an example to what went other than planned."""
 
 
-def page_samples(report: Report, page: TaskPage, place_of_page: int) -> PageSamples | None:
-    """Read the samples of one task page.
+class SamplePages:
+    """The samples of all task pages, gathered while a report is built, so that every run is read once."""
 
-    Args:
-        report: The report.
-        page: One of its pages.
-        place_of_page: Names the blocks.
+    def __init__(self) -> None:
+        self.pages: dict[str, PageSamples] = {}
+        """By key of the page; those without any text are left out."""
+        self._opened = 0
 
-    Returns:
-        None where no run of the page holds any text.
-    """
-    shown = score_rows(page)
-    examples = _Examples()
-    models: dict[int, tuple[Run, Future[Block]]] = {}
-    # Compressing takes a third of the time and leaves the interpreter free to read the next run.
-    with ThreadPoolExecutor(max_workers=2) as pool:
-        for place, run in _runs(report, page):
-            side = _side(run, page, shown, examples)
-            if side is not None:
-                models[place] = run, pool.submit(_block, f"{place_of_page:03d}-{place:03d}", _side_json(side))
-        if not examples.places:
+    @contextmanager
+    def page(self, key: str, kind: str, metrics: Sequence[MetricRow]) -> Iterator[_PageReader]:
+        """Gather the samples of one task page.
+
+        Args:
+            key: Key of the page.
+            kind: Task kind.
+            metrics: All values of its models.
+
+        Yields:
+            What takes the runs, one of each model, in the order of the models.
+        """
+        # Compressing takes a third of the time and leaves the interpreter free to read the next run.
+        with ThreadPoolExecutor(max_workers=2) as pool:
+            reader = _PageReader(f"{self._opened:03d}", kind, score_rows(kind, metrics), pool)
+            self._opened += 1
+            yield reader
+            found = reader.samples()
+        if found is not None:
+            self.pages[key] = found
+
+
+@dataclass(slots=True, eq=False)
+class _PageReader:
+    """Takes the runs of one page."""
+
+    prefix: str
+    """Names the blocks."""
+    kind: str
+    shown: Sequence[MetricRow]
+    """What examples are scored by."""
+    pool: ThreadPoolExecutor
+    examples: _Examples = field(default_factory=_Examples)
+    models: dict[int, tuple[str, Future[Block]]] = field(default_factory=dict)
+    """Place of a model in the report to the id of its run, and its block."""
+
+    def taker(self, model: int) -> Taker:
+        """Who takes the run of a model, given as its place in the report."""
+        return Taker(frozenset(row.metric for row in self.shown), partial(self._take, model))
+
+    def _take(self, model: int, run: LoadedRun) -> None:
+        side = _side(run, self.kind, self.shown, self.examples)
+        if side is not None:
+            block = self.pool.submit(_block, f"{self.prefix}-{model:03d}", _side_json(side))
+            self.models[model] = run.record.id, block
+
+    def samples(self) -> PageSamples | None:
+        """What was taken; None where no run holds any text."""
+        if not self.examples.places:
             return None
-        first = _block(f"{place_of_page:03d}-examples", as_json(_columns(examples)))
-        done = {place: (run, block.result()) for place, (run, block) in models.items()}
-    manifest = {
-        "n": len(examples.places),
-        "scores": [
-            [row.metric, row.value, [row.display.digits, row.display.unit], row.higher_is_better] for row in shown
-        ],
-        "judged": page.kind in _TAGGED or any(row.value == _EXACT for row in shown),
-        "examples": [first.key, first.digest],
-        "models": {str(place): [block.key, block.digest, run.id] for place, (run, block) in done.items()},
-    }
-    return PageSamples((first, *(block for _, block in done.values())), manifest)
+        first = _block(f"{self.prefix}-examples", as_json(_columns(self.examples)))
+        done = {model: (run, block.result()) for model, (run, block) in self.models.items()}
+        manifest = {
+            "n": len(self.examples.places),
+            "scores": [
+                [row.metric, row.value, [row.display.digits, row.display.unit], row.higher_is_better]
+                for row in self.shown
+            ],
+            "judged": self.kind in _TAGGED or any(row.value == _EXACT for row in self.shown),
+            "examples": [first.key, first.digest],
+            "models": {str(model): [block.key, block.digest, run] for model, (run, block) in done.items()},
+        }
+        return PageSamples((first, *(block for _, block in done.values())), manifest)
 
 
-def score_rows(page: TaskPage) -> list[MetricRow]:
+def score_rows(kind: str, metrics: Sequence[MetricRow]) -> list[MetricRow]:
     """The values that examples are scored and sorted by: the first of each metric, and whether an answer is exact."""
     rows: list[MetricRow] = []
-    for row in page.metrics:
+    for row in metrics:
         if (
             row.metric not in {one.metric for one in rows}
             or row.value == _EXACT
-            or (page.kind == "qa" and row.value == "f1")
+            or (kind == "qa" and row.value == "f1")
         ):
             rows.append(row)
     return rows[:MAX_SCORES]
 
 
-def _runs(report: Report, page: TaskPage) -> Iterator[tuple[int, Run]]:
-    """For each model of the page its place in the report and the newest run that is shown."""
-    for place, model in enumerate(report.models):
-        runs = [run for run in report.runs if run.page == page.key and run.model == model.key]
-        used = [run for run in runs if run.use in ("shown", "averaged")] or runs
-        if used:
-            yield place, max(used, key=lambda run: (run.created, run.id))
-
-
-def _side(run: Run, page: TaskPage, shown: Sequence[MetricRow], examples: _Examples) -> _Side | None:
-    """Read one run; None where its samples cannot be read any more, which its cells say already."""
-    try:
-        samples = read_lines(run.place, frozenset(row.metric for row in shown))
-    except EvalkitError:
+def _side(run: LoadedRun, kind: str, shown: Sequence[MetricRow], examples: _Examples) -> _Side | None:
+    """Take what is shown of one run; None where it holds no text."""
+    samples = cut_up(run)
+    if samples is None:
         return None
     places = examples.add(samples)
     scores = [_scores(samples, row) for row in shown]
+    odd = (samples.truncated | ~samples.scored).nonzero()[0].tolist()
     return _Side(
         places=places,
         outputs=samples.outputs,
-        verdicts=_verdicts(page, shown, scores, samples),
+        verdicts=_verdicts(kind, shown, scores, samples),
         scores=scores,
-        flags={place: flags for at, place in enumerate(places) if (flags := _flags(samples, at))},
+        flags={places[at]: _flags(samples, at) for at in odd},
     )
 
 
 def _verdicts(
-    page: TaskPage, shown: Sequence[MetricRow], scores: Sequence[Sequence[float | None]], samples: SampleLines
+    kind: str, shown: Sequence[MetricRow], scores: Sequence[Sequence[float | None]], samples: SampleLines
 ) -> str:
     """How each answer is judged."""
-    if page.kind in _TAGGED:
+    if kind in _TAGGED:
         return "".join("01"[right] for right in map(_is_among, samples.outputs, samples.references))
     for row, values in zip(shown, scores, strict=True):
         if row.value == _EXACT:

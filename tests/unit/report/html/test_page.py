@@ -7,6 +7,8 @@ import importlib.metadata
 import json
 import re
 import sys
+from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
 
@@ -15,17 +17,28 @@ from evalkit.report.build import build_report
 from evalkit.report.html import assets
 from evalkit.report.html.payload import payload, to_json
 from evalkit.report.html.render import render_html
+from evalkit.report.html.samples import PageSamples, SamplePages
 from evalkit.report.model import Curve, CurvePoint, Report, Scaling, ScalingLine, ScalingPoint, Settings
 from tests.hostile import HOSTILE
 from tests.unit.report.made import translation
 
 
 @pytest.fixture(scope="module")
-def report(tmp_path_factory) -> Report:
-    folder = tmp_path_factory.mktemp("runs")
+def folder(tmp_path_factory) -> Path:
+    folder: Path = tmp_path_factory.mktemp("runs")
     for name, share in (("a", 0.1), ("b", 0.3), ("c", 0.3)):
         translation(folder, name, share, seed=ord(name))
-    return build_report([str(folder)], Settings(resamples=100))
+    return folder
+
+
+def gathered(folder: Path) -> tuple[Report, Mapping[str, PageSamples]]:
+    samples = SamplePages()
+    return build_report([str(folder)], Settings(resamples=100), samples=samples), samples.pages
+
+
+@pytest.fixture(scope="module")
+def report(folder) -> Report:
+    return gathered(folder)[0]
 
 
 def page(report: Report, **options) -> str:
@@ -33,8 +46,10 @@ def page(report: Report, **options) -> str:
     return last.content.decode("utf-8")
 
 
-def test_the_same_runs_give_the_same_bytes(report):
-    assert list(render_html(report, "page.html")) == list(render_html(report, "page.html"))
+def test_the_same_runs_give_the_same_bytes(folder):
+    report, samples = gathered(folder)
+    again, same = gathered(folder)
+    assert list(render_html(report, "page.html", samples)) == list(render_html(again, "page.html", same))
 
 
 def test_the_policy_allows_exactly_the_scripts_of_the_page(report):
@@ -45,8 +60,9 @@ def test_the_policy_allows_exactly_the_scripts_of_the_page(report):
     assert "file:" not in html.split("</head>")[0].split("script-src")[1].split(";")[0]
 
 
-def test_samples_lie_beside_the_page_where_there_is_no_room_in_it(report):
-    files = list(render_html(report, "page.html", inside_bytes=0))
+def test_samples_lie_beside_the_page_where_there_is_no_room_in_it(folder):
+    report, samples = gathered(folder)
+    files = list(render_html(report, "page.html", samples, inside_bytes=0))
     assert [file.name.split("/")[0] for file in files[:-1]] == ["page_samples"] * 4
     assert all(
         re.fullmatch(rb'evalkitSamples\("[\d\w-]+","[0-9a-f]{16}","[\w+/=]+"\);\n', file.content) for file in files[:-1]
@@ -56,13 +72,13 @@ def test_samples_lie_beside_the_page_where_there_is_no_room_in_it(report):
 
 
 def test_samples_can_be_left_out(report):
-    files = list(render_html(report, "page.html", with_samples=False))
+    files = list(render_html(report, "page.html"))
     assert len(files) == 1
     assert b'id="samples-' not in files[0].content
 
 
 def test_twenty_models_on_twenty_tasks_weigh_less_than_two_megabytes(report):
-    html = page(grown(report, 20, 20), with_samples=False)
+    html = page(grown(report, 20, 20))
     assert len(html.encode()) < 2_000_000
 
 
@@ -198,7 +214,7 @@ def curves(report: Report) -> Report:
 
 
 def test_figures_are_of_the_page_and_show_names_as_text(report):
-    html = page(curves(report), with_samples=False)
+    html = page(curves(report))
     figures = re.findall(r'<template id="([^"]+)">(.*?)</template>', html, re.DOTALL)
     assert [key for key, _ in figures] == [f"curve-{report.columns[0].key}", "scaling-0"]
     for _, svg in figures:
@@ -213,16 +229,16 @@ def test_figures_are_of_the_page_and_show_names_as_text(report):
 
 def test_figures_do_not_change_with_a_users_settings(report):
     matplotlib = pytest.importorskip("matplotlib")
-    drawn = page(curves(report), with_samples=False)
+    drawn = page(curves(report))
     with matplotlib.rc_context({"axes.grid": False, "font.size": 30, "svg.fonttype": "path"}):
-        assert page(curves(report), with_samples=False) == drawn
+        assert page(curves(report)) == drawn
 
 
 def test_curves_without_matplotlib_say_what_to_install(report, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    page(report, with_samples=False)
+    page(report)
     with pytest.raises(MissingResourceError, match=r"evalkit\[plots\]"):
-        page(curves(report), with_samples=False)
+        page(curves(report))
 
 
 def test_every_script_and_style_is_in_the_page_and_short(report):

@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 from sacrebleu.metrics import BLEU
 
+from evalkit.comparison.loaded import load_run
 from evalkit.metrics.classification import Classification
 from evalkit.report.build import build_report
-from evalkit.report.html.lines import read_lines
-from evalkit.report.html.samples import Block, page_samples
-from evalkit.report.model import Settings
+from evalkit.report.html.lines import cut_up
+from evalkit.report.html.samples import Block, PageSamples, SamplePages
+from evalkit.report.model import Report, Settings
 from tests.hostile import HOSTILE
 from tests.stored import keep_run
 from tests.unit.report.made import answering, disturbed, sentences, translation
@@ -23,10 +24,14 @@ def unpack(block: Block) -> Any:
     return json.loads(zlib.decompress(base64.b64decode(block.data)))
 
 
+def gathered(folder: Path) -> tuple[Report, PageSamples]:
+    samples = SamplePages()
+    report = build_report([str(folder)], Settings(resamples=100), samples=samples)
+    return report, samples.pages[report.tasks[0].key]
+
+
 def samples_of(folder: Path):
-    report = build_report([str(folder)], Settings(resamples=100))
-    found = page_samples(report, report.tasks[0], 0)
-    assert found is not None
+    report, found = gathered(folder)
     names = {str(place): model.name for place, model in enumerate(report.models)}
     first, *others = found.blocks
     keys = {key: names[place] for place, (key, _, _) in found.manifest["models"].items()}
@@ -109,7 +114,7 @@ def test_lines_are_cut_as_they_would_be_parsed(tmp_path, text):
         ]
 
     edit_lines(folder, change)
-    cut = read_lines(folder, frozenset({"squad_v1"}))
+    cut = cut_up(load_run(folder))
     assert [json.loads(output) for output in cut.outputs] == texts
     assert [json.loads(references) for references in cut.references] == [[said] for said in texts]
     assert cut.statistics["squad_v1"].rows.shape[0] == len(texts)
@@ -118,11 +123,11 @@ def test_lines_are_cut_as_they_would_be_parsed(tmp_path, text):
 
 def test_lines_of_another_layout_give_the_same(tmp_path):
     folder = translation(tmp_path, "system", 0.3, ids=[f"{n}" for n in range(100, 160)])
-    usual = read_lines(folder, frozenset({"bleu"}))
+    usual = cut_up(load_run(folder))
     path = Path(folder) / "samples.jsonl"
     rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     path.write_text("".join(json.dumps(dict(reversed(row.items()))) + "\n" for row in rows), encoding="utf-8")
-    other = read_lines(folder, frozenset({"bleu"}))
+    other = cut_up(load_run(folder))
     assert usual.ids == other.ids
     assert [json.loads(output) for output in usual.outputs] == [json.loads(output) for output in other.outputs]
     assert (usual.statistics["bleu"].rows == other.statistics["bleu"].rows).all()
@@ -131,10 +136,40 @@ def test_lines_of_another_layout_give_the_same(tmp_path):
 def test_a_run_whose_samples_are_gone_is_left_out(tmp_path):
     answering(tmp_path, "a", [True, False])
     gone = answering(tmp_path, "b", [True, False])
-    report = build_report([str(tmp_path)], Settings(resamples=100))
     (Path(gone) / "samples.jsonl").unlink()
-    found = page_samples(report, report.tasks[0], 0)
+    _, found = gathered(tmp_path)
     assert len(found.manifest["models"]) == 1
+
+
+def test_statistics_that_only_the_page_needs_may_be_damaged(tmp_path):
+    for name, share in (("a", 0.1), ("b", 0.3)):
+        with_another_metric(translation(tmp_path, name, share))
+    report, found = gathered(tmp_path)
+    edit_lines(
+        str(tmp_path / "b"), lambda rows: [row | {"statistics": row["statistics"] | {"other": [1]}} for row in rows]
+    )
+    after, without = gathered(tmp_path)
+    assert after == report
+    assert (len(found.manifest["models"]), len(without.manifest["models"])) == (2, 1)
+
+
+def with_another_metric(folder: str) -> None:
+    path = Path(folder) / "run.json"
+    record = json.loads(path.read_text(encoding="utf-8"))
+    record["statistics"]["other"] = record["statistics"]["bleu"]
+    record["metrics"] += [value | {"metric": "other", "headline": False} for value in record["metrics"]]
+    path.write_text(json.dumps(record), encoding="utf-8")
+
+    def doubled(rows):
+        return [row | {"statistics": {label: row["statistics"]["bleu"] for label in ("bleu", "other")}} for row in rows]
+
+    edit_lines(folder, doubled)
+
+
+def test_samples_are_gathered_without_any_change_to_the_report(tmp_path):
+    for name, share in (("a", 0.1), ("b", 0.3)):
+        translation(tmp_path, name, share)
+    assert gathered(tmp_path)[0] == build_report([str(tmp_path)], Settings(resamples=100))
 
 
 def test_long_inputs_that_occur_twice_are_kept_once(tmp_path):
