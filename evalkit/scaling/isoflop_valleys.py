@@ -25,6 +25,8 @@ WEIGHTINGS = ("equal", "variance")
 _LINE_POINTS = 101
 _LEAST_SLACK = 0.05
 """A point that lies on its curve whatever its value tells nothing of its noise; its residual is widened this far at most."""
+_FARTHEST = 20.0
+"""Half widths of the sweep from its middle; a vertex farther out is the rounding of a straight profile."""
 _OWN_FREEDOM = 2
 _FEWEST_DRAWS = 20
 _LONGEST_CHAIN = 3
@@ -197,7 +199,7 @@ def _vertex(
     low, high = percentile_interval(np.exp(draws), settings.level)
     known = draws[np.isfinite(draws)]
     at = np.linspace(x[0], x[-1], _LINE_POINTS)
-    has_minimum = bool(np.isfinite(found.x[0]))
+    has_minimum = bool(abs(found.x[0]) < _FARTHEST)  # NaN where there is none
     return Vertex(
         place=float(np.exp(found.x[0] * scale + centre)) if has_minimum else None,
         loss=float(found.y[0]) if has_minimum else None,

@@ -102,7 +102,11 @@ def _kept_rows(numbers: Mapping[str, FloatArray], count: int, settings: PointSet
             continue
         numbered = np.arange(settings.first_row, settings.first_row + count)
         refuse(
-            name, values, ~is_finite, "finite numbers, so mend the rows or leave them out with dropna=True", numbered
+            name,
+            values,
+            ~is_finite,
+            "finite numbers, so mend the rows or leave them out with dropna=True (--dropna)",
+            numbered,
         )
     if not keep.any():
         raise InvalidInputError(f"all {count} rows have missing values; expected some without")
@@ -156,7 +160,7 @@ def _common_unit(
         _convert(numbers, units, require_unit(target), warnings)
         return target
     if len(set(units)) > 1:
-        raise _mixed("loss_unit", units, rows, "convert them with loss_unit=")
+        raise _mixed("loss_unit", units, rows, "convert them with loss_unit= (--convert-loss)")
     return units[0]
 
 
@@ -232,7 +236,11 @@ def _check_compute(numbers: Mapping[str, FloatArray], flops: str | None, rows: I
     ratio = numbers["C"] / (6.0 * numbers["N"] * numbers["D"])
     bad = np.abs(ratio - 1) > _WORST_6ND
     refuse(
-        "C", numbers["C"], bad, "FLOPs within 50% of 6ND; check the units, or say with flops= how C was counted", rows
+        "C",
+        numbers["C"],
+        bad,
+        "FLOPs within 50% of 6ND; check the units, or say with flops= (--flops) how C was counted",
+        rows,
     )
 
 
