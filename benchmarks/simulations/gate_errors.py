@@ -67,10 +67,9 @@ class Cell:
     @property
     def is_good(self) -> bool:
         """Whether the row keeps what is promised."""
-        is_large = self.n >= 500
         is_covered = all(0.93 <= share <= 0.97 for share in (self.coverage, self.covered_drop))
         is_planned = abs(self.power - self.planned) <= 0.05
-        return self.false_alarms <= ALPHA + 0.01 and (not is_large or (is_covered and is_planned))
+        return self.false_alarms <= ALPHA + 0.01 and is_planned and (is_covered or self.n < 500)
 
 
 @dataclass(frozen=True)
@@ -192,8 +191,8 @@ outputs of two published or simple systems; with clusters, five examples share a
 systems are drawn alike. "True drop": a share of the candidate's outputs is replaced by worse ones, so that it loses twice the
 margin, and the margin is the one for which the plan promises the power in the column "planned".
 
-"kept" asks of every row that false alarms of `regressed` stay at alpha + 1 point, and from n = 500 on that both coverages lie
-within 93 to 97% and that power is within 5 points of the plan.
+"kept" asks of every row that false alarms of `regressed` stay at alpha + 1 point and that power is within 5 points of the plan,
+and from n = 500 on that both coverages lie within 93 to 97%.
 
 """
 

@@ -17,7 +17,7 @@ from evalkit.comparison.pairing import Sides
 from evalkit.comparison.significance import Measure, Paired
 from evalkit.comparison.wording import number, percent, plain_json
 from evalkit.errors import InvalidInputError, UnknownNameError
-from evalkit.gating.plan import chance_to_pass, detectable_drop, examples_needed
+from evalkit.gating.plan import chance_to_pass, detectable_drop, examples_needed, power_of
 from evalkit.gating.policy import Check, Policy, default_margin
 from evalkit.table import format_table, printable
 
@@ -27,7 +27,6 @@ CORRELATION = 0.5
 Pairs of published systems on the same test sets have 0.25 (exact match of two unlike readers) to 0.96 (two segmenters with the
 same word list), half of them above 0.6; checkpoints of one recipe are more alike.
 """
-
 
 FEW_UNITS = 30
 """Below, plans are warned about: reports/gate_errors.md shows what happens on 20 clusters."""
@@ -47,6 +46,8 @@ class PlannedCheck:
     """What the standard error was taken from."""
     detectable: float | None
     """The true loss that is called regressed with the policy's power."""
+    power_at_twice: float | None
+    """How often a true loss of twice the margin is called regressed."""
     chance_to_pass: float | None
     """How often a candidate that is exactly as good passes."""
     needed: int | None
@@ -119,6 +120,7 @@ def _plan(
         stderr=stderr if known else None,
         basis=basis,
         detectable=detectable_drop(stderr, margin, policy.alpha, policy.power) if known else None,
+        power_at_twice=power_of(2 * margin, stderr, margin, policy.alpha) if known else None,
         chance_to_pass=chance_to_pass(stderr, margin, policy.alpha) if known else None,
         needed=examples_needed(sides.n, stderr, margin, policy.alpha, policy.power) if known else None,
     )
@@ -142,7 +144,17 @@ def _own(pair: Paired, policy: Policy) -> float:
 
 def plan_text(planned: Sequence[PlannedCheck], policy: Policy) -> str:
     """Lay out a plan; the last lines warn of margins that cannot be decided."""
-    header = ("check", "n", "margin", "stderr", "shows a loss of", "equal passes", "n needed", "stderr from")
+    header = (
+        "check",
+        "n",
+        "margin",
+        "stderr",
+        "shows a loss of",
+        "sees 2 margins",
+        "equal passes",
+        "n needed",
+        "stderr from",
+    )
     rows = [
         (
             _name(one.check),
@@ -150,6 +162,7 @@ def plan_text(planned: Sequence[PlannedCheck], policy: Policy) -> str:
             _amount(one, one.check.margin),
             _amount(one, one.stderr),
             _amount(one, one.detectable),
+            "-" if one.power_at_twice is None else percent(one.power_at_twice, 0),
             "-" if one.chance_to_pass is None else percent(one.chance_to_pass, 0),
             "-" if one.needed is None else f"{one.needed:,}",
             one.basis,
@@ -158,9 +171,10 @@ def plan_text(planned: Sequence[PlannedCheck], policy: Policy) -> str:
     ]
     lines = [
         f"alpha {policy.alpha:g}, power {percent(policy.power, 0)}; 'shows a loss of': called regressed with this power;"
-        " 'equal passes': how often a candidate that is exactly as good passes",
+        " 'sees 2 margins': how often a true loss of twice the margin is; 'equal passes': how often"
+        " a candidate that is exactly as good passes",
         "",
-        format_table(header, rows, frozenset({1, 2, 3, 4, 5, 6})),
+        format_table(header, rows, frozenset({1, 2, 3, 4, 5, 6, 7})),
     ]
     warnings = [printable(warning) for warning in plan_warnings(planned, policy)]
     return "\n".join([*lines, *([""] if warnings else []), *warnings])

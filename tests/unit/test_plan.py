@@ -1,6 +1,7 @@
 """What a test set can decide: formulas beside simulated verdicts, and the plan of a policy."""
 
 import math
+from statistics import NormalDist
 
 import numpy as np
 import pytest
@@ -67,6 +68,10 @@ def test_a_pilot_gives_the_paired_standard_error(runs):
     gain = runs[1].statistics["squad_v1"].rows[:, 1] - runs[0].statistics["squad_v1"].rows[:, 1]
     assert planned.stderr == pytest.approx(100 * gain.std(ddof=1) / math.sqrt(200), rel=0.05)
     assert planned.basis == "paired with pilot"
+    # Seen where the upper bound is below 0: the estimate, normal around -4, lies 1.645 standard errors below 0.
+    assert planned.power_at_twice == pytest.approx(
+        NormalDist(-4.0, planned.stderr).cdf(-1.6449 * planned.stderr), abs=1e-3
+    )
 
 
 def test_without_a_pilot_the_correlation_is_assumed_and_said(runs):
