@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from evalkit.errors import IncompleteError, InvalidInputError
+from evalkit.errors import EvalkitError, IncompleteError, InvalidInputError, StoppedError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -48,6 +48,8 @@ def command(
     """
     from dataclasses import replace
 
+    from evalkit.stopping import stop_on_signals
+    from evalkit.sweep.cells import KILLED, STOPPED
     from evalkit.sweep.engines import check_settings
     from evalkit.sweep.grid import read_grid
     from evalkit.sweep.ledger import Ledger
@@ -59,11 +61,15 @@ def command(
     cells = cells_of(replace(grid, out=out or grid.out))
     ledger = Ledger(Path(state))
     if dry_run:
-        _show_commands([cell for cell in cells if ledger.find(cell) is None], as_json)
+        _show_commands([cell for cell in cells if ledger.find(cell, cell.key) is None], as_json)
         return
     ledger.check_writable()
-    outcomes = sweep(cells, engine, settings, ledger, _announce)
+    with stop_on_signals(lambda line: click.echo(f"evalkit: {line}", err=True)) as stop:
+        outcomes = sweep(cells, engine, settings, ledger, _announce, stop)
     click.echo(_document(cells, outcomes) if as_json else _table(cells, outcomes))
+    left = sum(outcome.status in (KILLED, STOPPED) for outcome in outcomes)
+    if stop.is_asked and left:
+        raise StoppedError(f"stopped, with {left} of {len(cells)} cells not done; the same command runs those")
     failed = sum(outcome.status != "done" for outcome in outcomes)
     if failed:
         raise IncompleteError(
@@ -160,7 +166,10 @@ def _row(cell: Cell, outcome: Outcome) -> tuple[str, ...]:
 
     if outcome.status != "done":
         return cell.task, cell.model, "-", "-", "-", "-", f"{outcome.status}: {outcome.message}"
-    value = load_record(f"{cell.out.rstrip('/')}/{outcome.runs[-1]}").main()
+    try:
+        value = load_record(f"{cell.out.rstrip('/')}/{outcome.runs[-1]}").main()
+    except EvalkitError as error:
+        return cell.task, cell.model, "-", "-", "-", "-", f"done: {error}"
     return (
         cell.task,
         cell.model,

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
-from collections.abc import Mapping
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from evalkit.digests import digest_json
+from evalkit.errors import StoppedError
 
-DONE, FAILED, KILLED = "done", "failed", "killed"
+DONE, FAILED, KILLED, STOPPED = "done", "failed", "killed", "stopped"
+EXIT_INTERRUPTED = StoppedError.exit_code
 _THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 
 
@@ -48,7 +53,7 @@ class Outcome:
     """What became of a cell."""
 
     status: str
-    """``done``, ``failed`` or ``killed``."""
+    """``done``, ``failed``, ``killed``, or ``stopped`` for one that was not run since the sweep was stopped."""
     runs: tuple[str, ...] = ()
     """Ids of the run folders."""
     message: str = ""
@@ -57,21 +62,68 @@ class Outcome:
     """Whether an earlier sweep had done it."""
 
 
-def run_cell(cell: Cell, threads: int | None) -> Outcome:
+class Running:
+    """Processes of cells that go on, so that they can be asked to stop."""
+
+    def __init__(self) -> None:
+        self._processes: set[subprocess.Popen[str]] = set()
+        self._asked: set[subprocess.Popen[str]] = set()
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def listed(self, process: subprocess.Popen[str]) -> Iterator[None]:
+        """Hold a process while it goes on."""
+        with self._lock:
+            self._processes.add(process)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._processes.discard(process)
+
+    def ask(self) -> None:
+        """Ask each process once to finish what it has in hand."""
+        self._send(signal.SIGTERM, self._asked)
+        self._asked |= self._processes
+
+    def kill(self) -> None:
+        """End all processes at once."""
+        self._send(signal.SIGKILL, set())
+
+    def _send(self, number: signal.Signals, spared: set[subprocess.Popen[str]]) -> None:
+        with self._lock:
+            for process in self._processes - spared:
+                process.send_signal(number)
+
+
+def run_cell(cell: Cell, threads: int | None, running: Running | None = None) -> Outcome:
     """Run one cell to its end.
 
     Args:
         cell: The cell.
         threads: Threads for its arithmetic; None leaves the environment's.
+        running: Where its process is listed; None for nowhere.
     """
     environment = dict(os.environ)
     if threads is not None:
         environment.update(dict.fromkeys(_THREADS, str(threads)))
     command = [sys.executable, "-m", "evalkit", *cell.words[1:], "--json"]
-    done = subprocess.run(
-        command, cwd=cell.folder, env=environment, capture_output=True, text=True, errors="replace", check=False
-    )
-    return read_outcome(done.returncode, done.stdout, done.stderr)
+    with subprocess.Popen(
+        command,
+        cwd=cell.folder,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        errors="replace",
+    ) as process:
+        try:
+            with running.listed(process) if running is not None else nullcontext():
+                printed, said = process.communicate()
+        except BaseException:
+            process.kill()
+            raise
+    return read_outcome(process.returncode, printed, said)
 
 
 def read_outcome(code: int, printed: str, said: str) -> Outcome:
@@ -81,6 +133,8 @@ def read_outcome(code: int, printed: str, said: str) -> Outcome:
     if code < 0 or code in (128 + 9, 128 + 15):
         return Outcome(status=KILLED, message=f"killed by signal {-code if code < 0 else code - 128}")
     runs = _runs(printed)
+    if code == EXIT_INTERRUPTED:
+        return Outcome(status=KILLED, runs=runs, message="stopped by a signal")
     if code == 0 and runs:
         return Outcome(status=DONE, runs=runs)
     return Outcome(status=FAILED, runs=runs, message=last.removeprefix("evalkit: ") or f"exit code {code}")

@@ -1,38 +1,57 @@
 """Where cells run: processes of this machine, Slurm through submitit, or a Ray cluster.
 
-An engine takes cells and yields each with its outcome as soon as it is known, in any order. What an engine needs is imported
-when it is chosen.
+An engine takes cells and yields each with its outcome as soon as it is known, in any order. When it is asked to stop it begins no
+further cell, asks those that go on to finish what they have in hand, and yields what is known by then. What an engine needs is
+imported when it is chosen.
 """
 
 from __future__ import annotations
 
 import os
+import signal
+import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from evalkit.errors import InvalidInputError, MissingResourceError
-from evalkit.sweep.cells import KILLED, Cell, Outcome, run_cell
+from evalkit.stopping import Stop
+from evalkit.sweep.cells import KILLED, Cell, Outcome, Running, run_cell
 from evalkit.sweep.grid import EngineSettings
 
-Engine: TypeAlias = Callable[[Sequence[Cell], EngineSettings, Path], Iterator[tuple[Cell, Outcome]]]
-"""Called with cells, settings and a folder for its own files."""
+Engine: TypeAlias = Callable[[Sequence[Cell], EngineSettings, Path, Stop], Iterator[tuple[Cell, Outcome]]]
+"""Called with cells, settings, a folder for its own files, and whether someone wants the sweep to end."""
+
+_POLL_S = 0.2
+"""How often engines look whether they shall stop."""
 
 
-def run_here(cells: Sequence[Cell], settings: EngineSettings, folder: Path) -> Iterator[tuple[Cell, Outcome]]:
+def run_here(
+    cells: Sequence[Cell], settings: EngineSettings, folder: Path, stop: Stop
+) -> Iterator[tuple[Cell, Outcome]]:
     """Run cells as processes of this machine, as many at once as there are workers."""
     threads = settings.threads or max(1, (os.cpu_count() or 1) // settings.workers)
+    running = Running()
     with ThreadPoolExecutor(settings.workers) as pool:
-        waiting = {pool.submit(run_cell, cell, threads): cell for cell in cells}
+        waiting = {pool.submit(run_cell, cell, threads, running): cell for cell in cells}
         try:
-            for future in as_completed(waiting):
-                yield waiting[future], future.result()
+            while waiting:
+                done, _ = wait(waiting, _POLL_S, FIRST_COMPLETED)
+                for future in done:
+                    yield waiting.pop(future), future.result()
+                if stop.is_asked:
+                    running.ask()
+                    waiting = {future: cell for future, cell in waiting.items() if not future.cancel()}
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
+            running.kill()
 
 
-def run_on_slurm(cells: Sequence[Cell], settings: EngineSettings, folder: Path) -> Iterator[tuple[Cell, Outcome]]:
+def run_on_slurm(
+    cells: Sequence[Cell], settings: EngineSettings, folder: Path, stop: Stop
+) -> Iterator[tuple[Cell, Outcome]]:
     """Submit cells as one job array, so many at a time as there are workers.
 
     Raises:
@@ -66,8 +85,21 @@ def run_on_slurm(cells: Sequence[Cell], settings: EngineSettings, folder: Path) 
     for start in range(0, len(cells), step):
         part = cells[start : start + step]
         jobs = executor.map_array(run_cell, part, [settings.threads or settings.cpus] * len(part))
-        for job, cell in zip(jobs, part, strict=True):
-            yield cell, _collected(job)
+        yield from _outcomes(dict(zip(jobs, part, strict=True)), stop)
+        if stop.is_asked:
+            return
+
+
+def _outcomes(waiting: dict[Any, Cell], stop: Stop) -> Iterator[tuple[Cell, Outcome]]:
+    """Wait for jobs, and cancel those that are left once someone wants to stop."""
+    try:
+        while waiting and not stop.is_asked:
+            for job in [job for job in waiting if job.done()]:
+                yield waiting.pop(job), _collected(job)
+            time.sleep(_POLL_S)
+    finally:
+        for job in waiting:
+            job.cancel(check=False)
 
 
 def _collected(job: Any) -> Outcome:  # noqa: ANN401 (a job of submitit)
@@ -80,7 +112,9 @@ def _collected(job: Any) -> Outcome:  # noqa: ANN401 (a job of submitit)
     return outcome
 
 
-def run_on_ray(cells: Sequence[Cell], settings: EngineSettings, folder: Path) -> Iterator[tuple[Cell, Outcome]]:
+def run_on_ray(
+    cells: Sequence[Cell], settings: EngineSettings, folder: Path, stop: Stop
+) -> Iterator[tuple[Cell, Outcome]]:
     """Run cells as tasks of a Ray cluster, or of one that is started on this machine.
 
     Raises:
@@ -92,25 +126,49 @@ def run_on_ray(cells: Sequence[Cell], settings: EngineSettings, folder: Path) ->
         raise MissingResourceError("engine 'ray' needs Ray: pip install 'evalkit[ray]'") from error
     started = not ray.is_initialized()
     if started:
-        here = {} if settings.address else {"num_cpus": settings.workers * settings.cpus, "include_dashboard": False}
-        try:
-            ray.init(address=settings.address, log_to_driver=False, logging_level="ERROR", **here)
-        except (ConnectionError, ValueError, RuntimeError) as error:
-            raise MissingResourceError(f"engine 'ray': {' '.join(str(error).split()):.200}") from error
+        _start_ray(settings)
     memory = {} if settings.memory_gb is None else {"memory": settings.memory_gb * 2**30}
     task = ray.remote(num_cpus=settings.cpus, num_gpus=settings.gpus, max_retries=0, **memory)(run_cell)
     try:
         waiting = {task.remote(cell, settings.threads or settings.cpus): cell for cell in cells}
-        while waiting:
-            [ready], _ = ray.wait(list(waiting), num_returns=1)
-            cell = waiting.pop(ready)
-            try:
-                yield cell, ray.get(ready)
-            except ray.exceptions.RayError as error:
-                yield cell, Outcome(status=KILLED, message=f"lost by Ray: {' '.join(str(error).split()):.200}")
+        while waiting and not stop.is_asked:
+            for ready in ray.wait(list(waiting), num_returns=1, timeout=_POLL_S)[0]:
+                yield waiting.pop(ready), _ray_outcome(ready)
+        for left in waiting:
+            ray.cancel(left)
     finally:
         if started:
             ray.shutdown()
+
+
+def _start_ray(settings: EngineSettings) -> None:
+    """Join a cluster, or start one here.
+
+    Raises:
+        MissingResourceError: It is not to be reached.
+    """
+    import ray
+
+    here = {} if settings.address else {"num_cpus": settings.workers * settings.cpus, "include_dashboard": False}
+    handler = signal.getsignal(signal.SIGTERM)
+    try:
+        ray.init(address=settings.address, log_to_driver=False, logging_level="ERROR", **here)
+    except (ConnectionError, ValueError, RuntimeError) as error:
+        raise MissingResourceError(f"engine 'ray': {' '.join(str(error).split()):.200}") from error
+    finally:
+        # Ray ends the process on SIGTERM, where a sweep shall stop in order.
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGTERM, handler)
+
+
+def _ray_outcome(ready: Any) -> Outcome:  # noqa: ANN401 (a reference of Ray)
+    import ray
+
+    try:
+        outcome: Outcome = ray.get(ready)
+    except ray.exceptions.RayError as error:
+        return Outcome(status=KILLED, message=f"lost by Ray: {' '.join(str(error).split()):.200}")
+    return outcome
 
 
 ENGINES: Mapping[str, Engine] = {"local": run_here, "slurm": run_on_slurm, "ray": run_on_ray}

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from evalkit.errors import InvalidInputError
@@ -35,33 +36,59 @@ class Ledger:
                 " choose another folder with --state"
             ) from error
 
-    def find(self, cell: Cell) -> Outcome | None:
-        """What an earlier sweep made of a cell; None where it is to be run: never done, or its run folder is gone."""
+    def find(self, cell: Cell, key: str) -> Outcome | None:
+        """What an earlier sweep made of a cell; None where it is to be run: never done, or its run folder is gone.
+
+        Args:
+            cell: The cell.
+            key: Its key.
+
+        Raises:
+            InvalidInputError: The store of its runs cannot be looked at.
+        """
         try:
-            noted = json.loads(self._path(cell).read_text(encoding="utf-8"))
+            noted = json.loads((self.folder / f"{key}.json").read_text(encoding="utf-8"))
             runs = tuple(map(str, noted["runs"]))
-        except (OSError, ValueError, KeyError, TypeError):
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
             return None
         if not runs or not all(_is_kept(cell, run) for run in runs):
             return None
         return Outcome(status=DONE, runs=runs, is_earlier=True)
 
-    def note(self, cell: Cell, outcome: Outcome) -> None:
-        """Write down that a cell is done; the file appears whole or not at all."""
-        path = self._path(cell)
-        aside = path.with_suffix(f".{os.getpid()}.tmp")
-        content = {"command": cell.words, "runs": list(outcome.runs)}
-        aside.write_text(json.dumps(content, ensure_ascii=False) + "\n", encoding="utf-8")
-        aside.replace(path)
+    def note(self, cell: Cell, key: str, outcome: Outcome) -> Outcome:
+        """Write down that a cell is done, whole or not at all.
 
-    def _path(self, cell: Cell) -> Path:
-        return self.folder / f"{cell.key}.json"
+        Args:
+            cell: The cell.
+            key: Its key when it was begun.
+            outcome: What became of it.
+
+        Returns:
+            The outcome, which says so where it could not be noted.
+        """
+        aside = self.folder / f"{key}.{os.getpid()}.tmp"
+        content = {"command": cell.words, "runs": list(outcome.runs)}
+        try:
+            aside.write_text(json.dumps(content) + "\n", encoding="utf-8")
+            aside.replace(self.folder / f"{key}.json")
+        except OSError as error:
+            with suppress(OSError):
+                aside.unlink()
+            problem = (
+                f"could not be noted in {str(self.folder)!r} ({error.strerror or error}): another sweep runs it again"
+            )
+            return replace(outcome, message=problem)
+        return outcome
 
 
 def _is_kept(cell: Cell, run: str) -> bool:
-    if "://" in cell.out:
+    if "://" not in cell.out:
+        return (Path(cell.folder) / cell.out / run / RECORD).is_file()
+    try:
         import fsspec
 
         system, root = fsspec.core.url_to_fs(cell.out)
         return bool(system.exists(f"{root.rstrip('/')}/{run}/{RECORD}"))
-    return (Path(cell.folder) / cell.out / run / RECORD).is_file()
+    except Exception as error:  # whatever a file system of fsspec may raise
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise InvalidInputError(f"store {cell.out!r} cannot be read: {reason:.200}; check the address") from error

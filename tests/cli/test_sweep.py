@@ -3,9 +3,12 @@
 import json
 import subprocess
 import sys
+import time
 from importlib.util import find_spec
 
 import pytest
+
+from benchmarks.crash import SlowModel, serving
 
 TASKS = ("mini_mt_en_zh", "mini_mt_zh_en", "mini_summarization", "mini_summarization_zh")
 MODELS = ("baseline:empty", "baseline:copy", "baseline:tfidf")
@@ -125,3 +128,41 @@ def test_a_dry_run_prints_the_commands_that_are_left(evalkit, tmp_path):
     assert lines[0] == "evalkit run --task=mini_mt_en_zh --model=baseline:empty --limit=6 --resamples=50 --out=runs"
     assert len(lines) == 2
     assert not (tmp_path / ".evalkit").exists()
+
+
+@pytest.mark.slow
+def test_a_sweep_that_is_stopped_lets_no_cell_go_on_alone_and_goes_on_where_it_was(tmp_path):
+    model = SlowModel()
+    with serving(model) as url:
+        flags = f'size = 40\nresamples = 50\nbatch-size = "1"\ncache = "{tmp_path / "cache.sqlite"}"'
+        models = (f"openai:slow@{url}?api=completions", "baseline:copy")
+        write_grid(tmp_path, "local", ("mini_mt_en_zh",), models, flags)
+        command = [sys.executable, "-m", "evalkit", "sweep", "grid.toml", "--workers=1"]
+        process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        deadline = time.monotonic() + 60
+        while model.asked.total() < 8:
+            assert time.monotonic() < deadline, "the sweep does not begin"
+            time.sleep(0.01)
+        process.terminate()
+        out, err = process.communicate(timeout=60)
+        asked = model.asked.total()
+        assert process.returncode == 130
+        assert err.splitlines()[-1] == "evalkit: stopped, with 2 of 2 cells not done; the same command runs those"
+        assert [row.split("  ")[-1] for row in out.splitlines()[2:]] == [
+            "killed: stopped by a signal",
+            "stopped: not run",
+        ]
+        time.sleep(0.5)
+        assert model.asked.total() == asked < 40
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+        assert done.returncode == 0, done.stderr
+        assert model.asked.total() == 40
+
+
+def test_a_run_that_somebody_broke_costs_its_row_and_no_other(evalkit, tmp_path):
+    write_grid(tmp_path, "local", TASKS[:1], MODELS[:2])
+    [first, _] = evalkit("sweep", "grid.toml", "--json").json["cells"]
+    (tmp_path / "runs" / first["runs"][0] / "run.json").write_text("{")
+    rows = evalkit("sweep", "grid.toml").out.splitlines()
+    assert "not a run record" in rows[2]
+    assert rows[3].endswith("done before")

@@ -9,6 +9,7 @@ import pytest
 ASK = """
 import io, logging
 from pathlib import Path
+from evalkit.stopping import Stop
 from evalkit.sweep.engines import run_on_slurm
 from evalkit.sweep.grid import EngineSettings
 
@@ -20,7 +21,7 @@ class Closing(logging.StreamHandler):
 
 
 handler = Closing(io.StringIO())
-assert list(run_on_slurm([], EngineSettings(cluster="local"), Path("."))) == []
+assert list(run_on_slurm([], EngineSettings(cluster="local"), Path("."), Stop())) == []
 print(handler.stream.closed)
 """
 
