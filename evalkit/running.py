@@ -43,6 +43,8 @@ class RunOptions:
     """Number of examples of an embedded task."""
     limit: int | None
     """First so many examples."""
+    part: str | None
+    """Part of the split, ``FROM:TO``."""
     sample_ids: str | None
     """Comma-separated ids, or @FILE with one a line."""
     shots: int
@@ -203,7 +205,7 @@ def run_task(around: Around, number: int, task: TaskSpec, folder: str | None) ->
         task = resize(task, split, options.size)
         with show_waiting(f"{task.name}: reading {split}"):
             data = load(task, split, folder)
-        chosen = {"split": split, "data_dir": folder, "sample_ids": read_sample_ids(options.sample_ids)}
+        chosen = {"split": split, "data_dir": folder, "sample_ids": chosen_ids(options, data)}
     except EvalkitError as error:
         outcome.failures.append(error)
         return
@@ -347,6 +349,24 @@ def announce(record: RunRecord, out: str, say: Say) -> None:
 def split_commas(values: Sequence[str]) -> list[str]:
     """Flatten repeated, comma-separated flags; empty parts are dropped."""
     return [part.strip() for value in values for part in value.split(",") if part.strip()]
+
+
+def chosen_ids(options: RunOptions, data: TaskData) -> tuple[str, ...] | None:
+    """Ids of the examples that ``--part`` or ``--sample-ids`` choose; None for all.
+
+    Raises:
+        InvalidInputError: Both are given, one of them cannot be read, or the part holds no example.
+    """
+    if options.part is None:
+        return read_sample_ids(options.sample_ids)
+    from evalkit.data.parts import parse_part, part_of
+
+    if options.sample_ids is not None:
+        raise InvalidInputError("--part and --sample-ids each choose the examples; give one of them")
+    places = part_of([example.cluster for example in data.examples], parse_part(options.part))
+    if not places:
+        raise InvalidInputError(f"--part {options.part!r} holds none of the {len(data.examples)} examples; widen it")
+    return tuple(data.examples[place].id for place in places)
 
 
 def read_sample_ids(given: str | None) -> tuple[str, ...] | None:

@@ -32,6 +32,7 @@ __all__ = ["RunOptions", "command", "format_interval", "format_value", "model_se
 @click.option("--split", metavar="NAME", help="Split to score, instead of the task's own.")
 @click.option("--size", type=click.IntRange(min=1), metavar="N", help="Number of examples of an embedded task.")
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Score only the first N examples.")
+@click.option("--part", metavar="FROM:TO", help="Score only this part of the split, as fractions; no document is cut.")
 @click.option("--sample-ids", metavar="ID[,ID]|@FILE", help="Score only these examples.")
 @click.option("--shots", type=click.IntRange(min=0), default=0, show_default=True, help="Solved examples in a prompt.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of all drawing.")

@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 
 from evalkit.data.load import load, open_rows
+from evalkit.data.parts import part_of
 from evalkit.digests import digest_stream
 from evalkit.errors import DataError, InvalidInputError
 from evalkit.requests import Example
@@ -109,16 +110,7 @@ class _Part:
 
     def of(self, clusters: Sequence[str | None]) -> range:
         """The places that are taken; a run of one cluster is taken or left whole, the limit aside."""
-        start, end = (_border(clusters, share) for share in self.ends)
-        return range(start, end if self.limit is None else min(end, start + self.limit))
-
-
-def _border(clusters: Sequence[str | None], share: float) -> int:
-    """The place of a fraction, moved on to where the next cluster begins."""
-    place = round(share * len(clusters))
-    while 0 < place < len(clusters) and clusters[place] is not None and clusters[place] == clusters[place - 1]:
-        place += 1
-    return place
+        return part_of(clusters, self.ends)[: self.limit]
 
 
 def _of_task(task: TaskSpec, split: str, data_dir: Path | str | None, part: _Part) -> TrainingData:

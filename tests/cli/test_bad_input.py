@@ -120,6 +120,18 @@ CASES: dict[str, Case] = {
         lambda d: run("mini_cws", "baseline:copy", "--sample-ids", "nope"),
         "unknown sample id 'nope'",
     ),
+    "a part without its end": (
+        lambda d: run("mini_cws", "baseline:copy", "--part", "0.5"),
+        "--part '0.5' is no part; expected FROM:TO with 0 <= FROM < TO <= 1",
+    ),
+    "a part of nothing": (
+        lambda d: run("mini_cws", "baseline:copy", "--part", "0:0.0001"),
+        "--part '0:0.0001' holds none of the 500 examples",
+    ),
+    "a part and single examples": (
+        lambda d: run("mini_cws", "baseline:copy", "--part", "0:1", "--sample-ids", "test-0"),
+        "--part and --sample-ids each choose the examples; give one of them",
+    ),
     "a limit of zero": (lambda d: run("mini_cws", "baseline:copy", "--limit", "0"), "--limit"),
     "a limit that is no number": (
         lambda d: run("mini_cws", "baseline:copy", "--limit", "many"),

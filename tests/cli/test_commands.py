@@ -89,6 +89,14 @@ def test_sample_ids_may_come_from_a_file(evalkit, tmp_path):
     assert outcome.json["runs"][0]["counts"]["examples"] == 2
 
 
+def test_a_part_is_scored_as_its_examples_are(evalkit):
+    given = ("run", "--task", "mini_cws", "--model", "baseline:copy", "--size", "10", "--json")
+    part = evalkit(*given, "--part", "0.8:1").json["runs"][0]
+    named = evalkit(*given, "--sample-ids", "9,10").json["runs"][0]
+    assert part["counts"]["examples"] == 2
+    assert part["metrics"] == named["metrics"]
+
+
 def test_one_example_gives_a_value_without_an_interval(evalkit, tmp_path):
     outcome = evalkit("run", "--task", own_task(tmp_path), "--model", "baseline:copy", "--limit", "1", "--json")
     for value in outcome.json["runs"][0]["metrics"]:
