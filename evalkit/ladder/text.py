@@ -52,10 +52,19 @@ def text_course(preset: Preset, source: Path, folder: Path, say: Callable[[str],
     folder.mkdir(parents=True, exist_ok=True)
     for name, content in (("train.txt", train), ("heldout.txt", held_out), ("task.toml", _TASK_FILE)):
         _keep(folder / name, content)
+    size = len(train.encode())
+    shortened = preset.shortened(size / _BYTES_A_TOKEN)
+    about = f"{size:,} bytes to train on and {len(held_out.encode()):,} held out."
+    if shortened.tokens[-1] < preset.tokens[-1]:
+        about += (
+            f" So that none are seen twice, the longest training has {shortened.tokens[-1]:,} tokens,"
+            f" where the preset has {preset.tokens[-1]:,}."
+        )
     return Course(
-        preset=preset.shortened(len(train.encode()) / _BYTES_A_TOKEN),
+        preset=shortened,
         folder=folder,
         task=str(folder / "task.toml"),
+        about=about,
         train=(f'data.texts=["{folder / "train.txt"}"]', "data.documents=file", "objective.pack=joined"),
         say=say,
     )

@@ -38,6 +38,10 @@ class Course:
     """What a training is told of its data, as ``--set`` takes it."""
     score: tuple[str, ...] = ()
     """What a run is told of its data, as flags."""
+    version: int | None = None
+    """Version of the task, where runs on another one may lie in the folder; None for a task of the folder's own."""
+    about: str = ""
+    """What a reader of the report should know of the texts, one line."""
     say: Callable[[str], None] = field(default=lambda line: None)
     """Told of each rung that is done."""
 
@@ -70,6 +74,7 @@ def climb(course: Course) -> list[str]:
 
     Raises:
         IncompleteError: A rung failed; the others were kept.
+        InvalidInputError: The folder holds rungs on another version of the task.
     """
     measured = _measured(course)
     rungs = course.preset.rungs()
@@ -111,11 +116,18 @@ def _measured(course: Course) -> dict[str, str]:
     if not course.runs.is_dir():
         return {}
     found: dict[str, str] = {}
+    versions: set[int] = set()
     with contextlib.suppress(InvalidInputError):  # a folder without runs
         for folder in run_folders(course.runs):
             record = read_record(folder)
+            versions.add(int(record.task["version"]))
             if record.status == "complete":
                 found[str(record.model.get("name"))] = folder
+    if course.version is not None and not versions <= {course.version}:
+        raise InvalidInputError(
+            f"{course.folder} holds rungs on version {min(versions - {course.version})} of {course.task}, which is at"
+            f" {course.version} now; choose another --folder, or remove that one"
+        )
     return found
 
 

@@ -64,6 +64,7 @@ def command(preset: str, text: str | None, folder: str, report: str | None, resa
 
 
 def _course(preset: Any, text: str | None, folder: Path) -> Course:  # noqa: ANN401
+    from evalkit.catalog import tasks
     from evalkit.ladder.text import text_course
     from evalkit.ladder.work import Course
 
@@ -72,10 +73,13 @@ def _course(preset: Any, text: str | None, folder: Path) -> Course:  # noqa: ANN
 
     if text is not None:
         return text_course(preset, Path(text), folder, say)
+    version = tasks()[_MINI].version
     return Course(
         preset=preset,
         folder=folder,
         task=_MINI,
+        version=version,
+        about=f"{_MINI} version {version}.",
         train=(f"data.size={preset.texts}",),
         score=("--size", str(preset.test_texts)),
         say=say,
@@ -137,7 +141,8 @@ def _write_report(report: str, course: Course, outcome: Outcome, figures: dict[s
         f"<!-- evalkit scaling ladder --preset {preset.name}{flags} --report {report} -->\n"
         f"# A ladder of small GPTs on {source}\n\n"
         f"{preset.layers} layers, heads of {preset.head_width}, {preset.batch_tokens} tokens a step, one pass over the data,"
-        f" a cosine to a tenth of the rate {preset.lr_times_width:g} / width. {preset.note}\n"
+        f" a cosine to a tenth of the rate {preset.lr_times_width:g} / width.{' ' if preset.note else ''}{preset.note}\n"
+        f"{course.about}\n"
         "N is without embeddings, C counts attention and head too."
         " The figure shows the joint law without the shortest trainings.\n\n"
         f"![loss over size, tokens and compute]({place.stem}.svg)\n\n"

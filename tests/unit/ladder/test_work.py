@@ -1,5 +1,6 @@
 """Rungs are trained and measured once; a failed one is named and the others are kept."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,8 @@ from evalkit.ladder import work
 from evalkit.ladder.presets import Rung, preset_named
 from evalkit.ladder.text import text_course
 from evalkit.ladder.work import Course, climb, run_commands
+from evalkit.metrics.perplexity import Perplexity
+from tests.stored import keep_run
 
 
 def course(folder: Path) -> Course:
@@ -92,3 +95,33 @@ def test_texts_that_are_too_short_or_others_are_refused(tmp_path):
         text_course(preset_named("smoke"), source, tmp_path / "ladder", lambda line: None)
     with pytest.raises(DataError, match="no such file"):
         text_course(preset_named("smoke"), tmp_path / "none.txt", tmp_path / "ladder", lambda line: None)
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_rungs_on_another_version_of_the_task_are_not_mixed_with_new_ones(tmp_path, version):
+    keep_run(
+        tmp_path / "runs",
+        Perplexity(),
+        [[-1.0, -2.0]],
+        [["a b"]],
+        task={"name": "mini_lm", "kind": "lm", "version": version},
+    )
+    now = replace(course(tmp_path), version=2)
+    if version == 2:
+        assert len(work._measured(now)) == 1
+    else:
+        with pytest.raises(InvalidInputError, match="holds rungs on version 1 of mini_lm, which is at 2 now"):
+            climb(now)
+
+
+def test_a_text_that_shortens_a_ladder_says_so(tmp_path):
+    source = tmp_path / "book.txt"
+    source.write_text(TEXT)
+    made = text_course(preset_named("cpu"), source, tmp_path / "ladder", lambda line: None)
+    longest = made.preset.tokens[-1]
+    assert longest * 3 <= len(TEXT)
+    assert f"the longest training has {longest:,} tokens, where the preset has 2,097,152" in made.about
+    source.write_text(TEXT * 3)
+    whole = text_course(preset_named("smoke"), source, tmp_path / "whole", lambda line: None)
+    assert whole.preset.tokens == preset_named("smoke").tokens
+    assert "longest" not in whole.about
