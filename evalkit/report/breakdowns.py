@@ -190,7 +190,9 @@ def _labels(evidence: Sequence[Evidence | None]) -> Iterator[Breakdown]:
         else {(gold, f"taken for {taken}"): matrix.get((gold, taken), 0) for gold, taken in listed}
         for matrix in matrices
     ]
-    yield from _breakdown("Most frequent confusions", "examples", confused)
+    yield from _breakdown(
+        "Most frequent confusions", "examples", confused, [f"At most {CONFUSIONS}, the most frequent over all models."]
+    )
 
 
 def _confusion(found: tuple[dict[str, int], Mapping[str, FloatArray]] | None) -> Counter[tuple[str, str]] | None:

@@ -58,11 +58,21 @@ def _shown(filled: Sequence[Filled], entries: Mapping[str, Sequence[Entry]]) -> 
         for entry in entries[one.place.key]:
             for run in entry.choice.shown:
                 shown.setdefault(entry.model, {})[run.record.id] = run
-    order = {cell.model: place for place, cell in enumerate(filled[0].cells)} if filled else {}
+    order = {model: place for place, model in enumerate(_best_first(filled[0]))} if filled else {}
     return {
         model: sorted(shown[model].values(), key=lambda run: (run.record.created, run.record.id), reverse=True)
         for model in sorted(shown, key=order.__getitem__)
     }
+
+
+def _best_first(column: Filled) -> list[str]:
+    """Keys of models by their value in a column, those that are compared first; equal ones in the order of the report."""
+    sign = -1 if column.column.higher_is_better else 1
+    ordered = sorted(
+        column.cells,
+        key=lambda cell: (cell.value is None, not cell.is_comparable, 0.0 if cell.value is None else sign * cell.value),
+    )
+    return [cell.model for cell in ordered]
 
 
 def _sliced(one: Filled, shown: Mapping[str, Sequence[StoredRun]], settings: Settings) -> Sliced:

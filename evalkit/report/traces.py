@@ -80,7 +80,9 @@ def _command(words: object) -> str:
     """A command line for a POSIX shell; nothing where the record holds none."""
     if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
         return ""
-    return shlex.join(words)
+    # What Python sees where evalkit was started as a module.
+    started = ["python", "-m", "evalkit", *words[1:]] if words[:1] == ["__main__.py"] else words
+    return shlex.join(started)
 
 
 def _commit(environment: Mapping[str, Any]) -> str:

@@ -93,28 +93,62 @@ class Visit:
         return [" ".join(text.split()) for text in self.page.locator(selector).all_inner_texts()]
 
 
+def open_file(browser: Any, file: Path, state: str, *, width: int = 1366, height: int = 900, **context: Any) -> Visit:
+    page = browser.new_context(viewport={"width": width, "height": height}, **context).new_page()
+    page.set_default_timeout(5000)
+    one = Visit(page, file)
+    page.on("console", lambda message: message.type == "error" and one.problems.append(message.text))
+    page.on("pageerror", lambda error: one.problems.append(str(error)))
+    page.on("dialog", lambda dialog: (one.problems.append(f"dialog {dialog.message}"), dialog.dismiss()))
+    page.on("request", lambda request: is_own(request.url, file) or one.problems.append(f"asked for {request.url}"))
+    page.goto(f"{file.as_uri()}#{state}")
+    page.wait_for_selector("html[data-ready]", state="attached")
+    return one
+
+
 @pytest.fixture
 def visit(chromium):
     """Open a file: `visit(path, "view=runs", width=390)`; checks at the end that nothing went wrong and nothing was fetched."""
     visits: list[Visit] = []
 
-    def opened(file: Path, state: str = "", *, width: int = 1366, height: int = 900, **context: Any) -> Visit:
-        page = chromium.new_context(viewport={"width": width, "height": height}, **context).new_page()
-        page.set_default_timeout(5000)
-        one = Visit(page, file)
-        visits.append(one)
-        page.on("console", lambda message: message.type == "error" and one.problems.append(message.text))
-        page.on("pageerror", lambda error: one.problems.append(str(error)))
-        page.on("dialog", lambda dialog: (one.problems.append(f"dialog {dialog.message}"), dialog.dismiss()))
-        page.on("request", lambda request: is_own(request.url, file) or one.problems.append(f"asked for {request.url}"))
-        page.goto(f"{file.as_uri()}#{state}")
-        page.wait_for_selector("html[data-ready]", state="attached")
-        return one
+    def opened(file: Path, state: str = "", **options: Any) -> Visit:
+        visits.append(open_file(chromium, file, state, **options))
+        return visits[-1]
 
     yield opened
     found = [problem for one in visits for problem in one.problems]
     for one in visits:
         one.page.context.close()
+    assert found == []
+
+
+@pytest.fixture(scope="session")
+def kept_open() -> dict[Path, Visit]:
+    return {}
+
+
+@pytest.fixture
+def read(chromium, kept_open):
+    """Open a view of a file that stays open between tests: `read(path, "view=runs")`; checks what `visit` checks.
+
+    Views are drawn anew; filters of the overview and the theme are not, so that tests of those use `visit`.
+    """
+    used: list[Visit] = []
+
+    def opened(file: Path, state: str) -> Visit:
+        if file not in kept_open:
+            kept_open[file] = open_file(chromium, file, "")
+        one = kept_open[file]
+        used.append(one)
+        # A task that is not there takes the place of the one that a test before has left.
+        one.go("view=task&task=nothing")
+        one.go(state)
+        return one
+
+    yield opened
+    found = [problem for one in used for problem in one.problems]
+    for one in used:
+        one.problems.clear()
     assert found == []
 
 

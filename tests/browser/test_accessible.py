@@ -57,8 +57,8 @@ TABLES = """
 """
 
 
-def test_every_table_has_a_caption_and_heads_with_a_scope(visit, board, report):
-    one = visit(board)
+def test_every_table_has_a_caption_and_heads_with_a_scope(read, board, report):
+    one = read(board, "view=overview")
     for state in STATES:
         one.go(address(report, state))
         for table in one.page.evaluate(TABLES):
@@ -75,8 +75,8 @@ def test_the_title_and_the_focus_follow_the_view(visit, board):
     assert one.page.title().startswith(one.texts("#view-task h1")[0])
 
 
-def test_chinese_is_marked_as_chinese_and_set_in_a_chinese_font(visit, board, report):
-    one = visit(board, address(report, "translation"))
+def test_chinese_is_marked_as_chinese_and_set_in_a_chinese_font(read, board, report):
+    one = read(board, address(report, "translation"))
     one.page.wait_for_selector(".examples tbody tr")
     said = one.page.locator(".examples [lang=zh]").first
     style = said.evaluate("element => { const s = getComputedStyle(element); return [s.fontFamily, s.lineBreak] }")

@@ -131,7 +131,7 @@ def test_a_value_opens_its_run_and_copies_the_command(visit, board, report):
 def test_warnings_stand_where_the_number_stands(visit, board):
     one = visit(board)
     cell = one.page.locator("#board button.cell:has(.mark.note)").first
-    assert "has notes" in cell.inner_text()
+    assert "has warnings" in cell.inner_text()
     cell.click()
     assert "80 of 500 examples" in one.page.get_by_role("dialog").inner_text()
 

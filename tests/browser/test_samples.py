@@ -11,8 +11,8 @@ from evalkit.report.html.assets import own_script
 ROWS = ".examples tbody tr"
 
 
-def open_samples(visit, file, state: str = "", **options):
-    one = visit(file, f"view=task&{state}", **options)
+def open_samples(opened, file, state: str = "", **options):
+    one = opened(file, f"view=task&{state}", **options)
     one.page.wait_for_selector(ROWS)
     return one
 
@@ -30,8 +30,8 @@ def choose(one, label: str, option: str) -> None:
     one.page.wait_for_timeout(80)
 
 
-def test_ten_thousand_examples_put_few_rows_into_the_page(visit, large):
-    one = open_samples(visit, large, "task=t1")
+def test_ten_thousand_examples_put_few_rows_into_the_page(read, large):
+    one = open_samples(read, large, "task=t1")
     assert found(one) == "10,000 of 10,000 examples."
     assert one.page.locator(ROWS).count() == 20
     one.page.locator(".dt-paging").get_by_text("500").click()
@@ -39,8 +39,8 @@ def test_ten_thousand_examples_put_few_rows_into_the_page(visit, large):
     assert one.page.evaluate("document.querySelectorAll('*').length") < 3000
 
 
-def test_a_right_and_b_wrong(visit, large):
-    one = open_samples(visit, large, "task=t1")
+def test_a_right_and_b_wrong(read, large):
+    one = open_samples(read, large, "task=t1")
     a, b = [text.split()[-1] for text in one.texts(".examples thead th")[2:]]
     choose(one, "Only", f"{a} right, {b} wrong")
     assert found(one) == {"a": "4,000", "b": "5,000"}[a] + " of 10,000 examples."
@@ -50,8 +50,8 @@ def test_a_right_and_b_wrong(visit, large):
     assert found(one) == "1,000 of 10,000 examples."
 
 
-def test_search_finds_text_and_ids(visit, large):
-    one = open_samples(visit, large, "task=t1")
+def test_search_finds_text_and_ids(read, large):
+    one = open_samples(read, large, "task=t1")
     search = one.page.locator("#part-samples").get_by_label("Search")
     search.fill("E4321")
     assert found(one) == "1 of 10,000 examples."
@@ -87,8 +87,8 @@ def test_examples_of_another_report_are_refused(visit, large, tmp_path):
     assert "another report" in one.texts(".samples .warn")[0]
 
 
-def test_entities_are_marked_in_their_sentence(visit, board, report, board_runs):
-    one = open_samples(visit, board, of_task(report, "mini_ner"))
+def test_entities_are_marked_in_their_sentence(read, board, report, board_runs):
+    one = open_samples(read, board, of_task(report, "mini_ner"))
     choose(one, "Sort", "largest difference")
     row = one.page.locator(ROWS).first
     gold = row.locator("td:nth-child(2) .entity")
@@ -98,8 +98,8 @@ def test_entities_are_marked_in_their_sentence(visit, board, report, board_runs)
     assert "not in the reference" in extra.inner_text()
 
 
-def test_words_are_shown_in_boxes_and_other_cuts_are_marked(visit, board, report):
-    one = open_samples(visit, board, of_task(report, "mini_cws"))
+def test_words_are_shown_in_boxes_and_other_cuts_are_marked(read, board, report):
+    one = open_samples(read, board, of_task(report, "mini_cws"))
     choose(one, "Only", "all wrong")
     row = one.page.locator(ROWS).first
     gold = row.locator("td:nth-child(2) .word").all_inner_texts()
@@ -110,8 +110,8 @@ def test_words_are_shown_in_boxes_and_other_cuts_are_marked(visit, board, report
     assert row.locator("td:nth-child(2) .said").get_attribute("lang") == "zh"
 
 
-def test_differences_are_marked_by_character_or_word(visit, board, report):
-    one = open_samples(visit, board, of_task(report, "mini_mt_en_zh"))
+def test_differences_are_marked_by_character_or_word(read, board, report):
+    one = open_samples(read, board, of_task(report, "mini_mt_en_zh"))
     one.page.locator("#part-samples").get_by_label("Search").fill("的")
     side = 3 if "chinese" in one.texts(".examples thead th")[2] else 4
     cell = one.page.locator(f"{ROWS} td:nth-child({side})").first
@@ -123,8 +123,8 @@ def test_differences_are_marked_by_character_or_word(visit, board, report):
     assert cell.locator("ins, del").count() == 0
 
 
-def test_up_to_four_models_stand_side_by_side_and_the_address_keeps_them(visit, board, report):
-    one = open_samples(visit, board, of_task(report, "mini_classification"))
+def test_up_to_four_models_stand_side_by_side_and_the_address_keeps_them(read, board, report):
+    one = open_samples(read, board, of_task(report, "mini_classification"))
     for _ in range(2):
         free = one.page.locator("#part-samples").get_by_label("Beside them").locator("option").all_inner_texts()
         choose(one, "Beside them", free[1])
@@ -140,8 +140,8 @@ def test_up_to_four_models_stand_side_by_side_and_the_address_keeps_them(visit, 
     assert len(one.texts(".examples thead th")) == 5
 
 
-def test_an_example_has_an_address(visit, board, report):
-    one = open_samples(visit, board, of_task(report, "mini_qa"))
+def test_an_example_has_an_address(read, board, report):
+    one = open_samples(read, board, of_task(report, "mini_qa"))
     link = one.page.locator(f"{ROWS} a").nth(3)
     example = link.inner_text()
     one.page.goto(f"{board.as_uri()}{link.get_attribute('href')}")

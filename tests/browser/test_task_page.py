@@ -5,9 +5,8 @@ import pytest
 from evalkit.report.model import Report
 
 
-def open_task(visit, board, report: Report, task: str, **options):
-    key = next(page.key for page in report.tasks if page.task == task)
-    return visit(board, f"view=task&task={key}", **options)
+def open_task(read, board, report: Report, task: str):
+    return read(board, f"view=task&task={page_of(report, task).key}")
 
 
 def page_of(report: Report, task: str):
@@ -35,8 +34,8 @@ def test_a_task_opens_from_the_overview_and_from_the_list(visit, board):
     assert one.texts("#view-task h1") == ["No such task"]
 
 
-def test_scores_are_drawn_on_one_scale(visit, board, report):
-    one = open_task(visit, board, report, "mini_cws")
+def test_scores_are_drawn_on_one_scale(read, board, report):
+    one = open_task(read, board, report, "mini_cws")
     rows = one.page.locator(".forest tbody tr").all()
     places = []
     for row in rows:
@@ -55,8 +54,8 @@ def test_scores_are_drawn_on_one_scale(visit, board, report):
         assert place == pytest.approx(expected, abs=1.5)
 
 
-def test_every_value_of_the_report_is_on_the_page(visit, board, report):
-    one = open_task(visit, board, report, "mini_ner")
+def test_every_value_of_the_report_is_on_the_page(read, board, report):
+    one = open_task(read, board, report, "mini_ner")
     page = page_of(report, "mini_ner")
     one.page.get_by_label(f"all {len(page.metrics)} values").check()
     rows = one.page.locator("#part-values tbody tr")
@@ -69,16 +68,16 @@ def test_every_value_of_the_report_is_on_the_page(visit, board, report):
     assert page.metrics[0].signature in one.page.locator("#part-values details").inner_text()
 
 
-def test_the_forest_shows_any_value(visit, board, report):
-    one = open_task(visit, board, report, "mini_ner")
+def test_the_forest_shows_any_value(read, board, report):
+    one = open_task(read, board, report, "mini_ner")
     one.page.locator("#part-scores select").select_option(label="seqeval recall")
     row = next(row for row in page_of(report, "mini_ner").metrics if row.value == "recall")
     best = max(value.value for value in row.values if value)
     assert one.texts(".forest tbody td.num")[0] == shown(best, row.display)
 
 
-def test_differences_are_signed_and_tinted_where_significant(visit, board, report):
-    one = open_task(visit, board, report, "mini_cws")
+def test_differences_are_signed_and_tinted_where_significant(read, board, report):
+    one = open_task(read, board, report, "mini_cws")
     pairwise = page_of(report, "mini_cws").pairwise[0]
     column = next(column for column in report.columns if column.key == pairwise.column)
     pair = pairwise.pairs[0]
@@ -96,8 +95,8 @@ def test_differences_are_signed_and_tinted_where_significant(visit, board, repor
 
 
 @pytest.mark.parametrize("task", ["mini_qa", "mini_ner", "mini_cws", "mini_mt_en_zh", "mini_classification"])
-def test_slices_and_outcomes_hold_the_numbers_of_the_report(visit, board, report, task):
-    one = open_task(visit, board, report, task)
+def test_slices_and_outcomes_hold_the_numbers_of_the_report(read, board, report, task):
+    one = open_task(read, board, report, task)
     page = page_of(report, task)
     for at, part in enumerate(page.slices):
         cells = one.page.locator("#part-slices table").nth(at).locator("td .value").all_inner_texts()
@@ -113,8 +112,8 @@ def test_slices_and_outcomes_hold_the_numbers_of_the_report(visit, board, report
         assert sorted(cells) == sorted(f"{n:,}" for row in part.rows for n in row.counts if n is not None)
 
 
-def test_learning_curves_are_drawn_with_their_numbers(visit, board, report):
-    one = open_task(visit, board, report, "mini_classification")
+def test_learning_curves_are_drawn_with_their_numbers(read, board, report):
+    one = open_task(read, board, report, "mini_classification")
     figure = one.page.locator("#part-curves figure svg")
     assert figure.get_attribute("role") == "img"
     assert "30M" in figure.text_content()
@@ -122,22 +121,22 @@ def test_learning_curves_are_drawn_with_their_numbers(visit, board, report):
     assert one.texts("#part-curves tbody tr")[0] == "gpt 10,000,000 30 20 40"
 
 
-def test_runs_can_be_traced_and_filtered(visit, board, report):
-    one = visit(board, "view=runs")
+def test_runs_can_be_traced_and_filtered(read, board, report):
+    one = read(board, "view=runs")
     assert one.page.locator("#view-runs tbody tr").count() == len(report.runs)
     one.page.locator("#view-runs").get_by_label("Model", exact=True).select_option(label="max-match")
     rows = one.page.locator("#view-runs tbody tr")
     run = next(run for run in report.runs if run.model == next(m.key for m in report.models if m.name == "max-match"))
     assert rows.count() == 2
-    rows.filter(has_text=run.id).locator("summary").click()
+    rows.filter(has_text=run.id).get_by_role("button", name=run.id).click()
     text = one.page.locator("#view-runs").inner_text()
     for part in (run.command, run.data_digest, run.task_digest, f"python {run.versions['python']}", run.place):
         assert part in text
 
 
-def test_a_part_of_a_page_has_an_address(visit, board, report):
+def test_a_part_of_a_page_has_an_address(read, board, report):
     key = page_of(report, "mini_ner").key
-    one = visit(board, f"view=task&task={key}&part=samples")
+    one = read(board, f"view=task&task={key}&part=samples")
     one.page.wait_for_selector(".examples tbody tr")
     one.page.wait_for_timeout(100)
     top = one.page.locator("#part-samples").bounding_box()["y"]

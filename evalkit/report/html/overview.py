@@ -79,6 +79,8 @@ class Value:
     """Why there is no value."""
     notes: int
     """How many notes there are, beside the plain one that there is no run."""
+    sign: str
+    """``!`` where one of them warns, ``i`` where they only tell, empty where there are none."""
     is_odd: bool
     """Whether a reader would expect a value: there is a run, but it is failed, cut or undefined."""
     is_first: bool
@@ -126,6 +128,9 @@ _NO_RUN = "no run"
 _PLAIN_GAPS = frozenset({"missing", "signature"})
 """Kinds of notes that say why there is no value without anything being wrong."""
 
+_TELLING = frozenset({"several", "setup", "prompts"})
+"""Kinds of notes that tell how a value came about without putting it in doubt."""
+
 _FACTS = (
     Fact("parameters", "Parameters", "parameters of the model"),
     Fact("tokens_seen", "Tokens seen", "tokens seen in training"),
@@ -149,7 +154,7 @@ def overview(report: Report) -> Overview:
             for code in _unique(column.language for column in report.columns)
         ),
         families=tuple(
-            Choice(visible(name), visible(name)) for name in _unique(model.family for model in report.models)
+            Choice(visible(name), visible(name)) for name in sorted({model.family for model in report.models})
         ),
         dates=(days[0], days[-1]),
         groups=tuple(
@@ -216,7 +221,7 @@ def _head(place: int, column: Column, title: str, is_first: bool, columns: Seque
         place=place,
         page=column.page,
         title=visible(title),
-        metric=visible(_told_apart(column, title, columns)),
+        metric=visible(f"{_told_apart(column, title, columns)} {column.display.unit}".rstrip()),
         direction="higher is better" if column.higher_is_better else "lower is better",
         examples=f"{column.n:,}",
         kind=visible(column.kind),
@@ -252,9 +257,17 @@ def _value(place: int, cell: Cell, column: Column, is_first: bool) -> Value:
         is_compared=cell.is_comparable,
         reason="; ".join(visible(note.text) for note in cell.notes) if not text else "",
         notes=sum(note.text != _NO_RUN for note in cell.notes),
+        sign=note_sign(cell),
         is_odd=any(note.kind not in _PLAIN_GAPS for note in cell.notes),
         is_first=is_first,
     )
+
+
+def note_sign(cell: Cell) -> str:
+    """What marks a value that has notes: ``!`` where one of them warns, ``i`` where they only tell."""
+    if not cell.notes:
+        return ""
+    return "i" if all(note.kind in _TELLING for note in cell.notes) else "!"
 
 
 def _typeset(numbers: str) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from evalkit.report.display import shown
+from evalkit.report.html.overview import language_label, note_sign
 from evalkit.report.model import Cell, Column, Curve, Model, Report, Run, Scaling
 from evalkit.report.page_model import (
     Breakdown,
@@ -138,6 +139,7 @@ def _cell(cell: Cell, column: Column, places: Mapping[str, int], order: Mapping[
         "p": _p(cell.p_best),
         "rank": [cell.rank, cell.rank_low, cell.rank_high] if cell.rank is not None else None,
         "notes": _notes(cell.notes),
+        "sign": note_sign(cell) or None,
     }
     return _lean(full)
 
@@ -163,6 +165,7 @@ def _page(page: TaskPage, places: Mapping[str, int], columns: Mapping[str, Colum
         "version": page.version,
         "kind": page.kind,
         "language": page.language,
+        "spoken": language_label(page.language),
         "data": {name: str(page.data[name]) for name in _DATA if page.data.get(name) not in (None, "")},
         "columns": list(page.columns),
         "models": [places[key] for key in page.models],

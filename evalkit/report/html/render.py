@@ -63,6 +63,7 @@ def render_html(
             yield from (_beside(folder, block) for block in found.blocks)
     has_files = any(manifest["folder"] for manifest in manifests.values())
     scripts = [library, own_script()]
+    table = overview(report)
     html = _template().render(
         report=report,
         title=visible(report.settings.title),
@@ -70,8 +71,8 @@ def render_html(
         policy=Markup(policy(scripts, has_files)),
         styles=Markup(styles()),
         scripts=[Markup(script) for script in scripts],
-        table=overview(report),
-        has_notes=any(cell.notes and cell.value is not None for cell in report.cells),
+        table=table,
+        signs={value.sign for row in table.rows for value in row.values if value.text},
         pages=report.tasks,
         figures=[Figure(figure.key, Markup(figure.svg)) for figure in drawn],
         blocks=inside,

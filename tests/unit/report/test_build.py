@@ -242,6 +242,26 @@ def test_one_checkpoint_is_no_curve(tmp_path: Path):
     assert build(tmp_path).curves == ()
 
 
+def test_models_of_a_task_page_stand_best_first_whatever_their_place_in_the_report(tmp_path: Path):
+    for name, first, second in (("A", 0.1, 0.4), ("B", 0.3, 0.1)):
+        translation(tmp_path, name, first, task={"name": "one"})
+        shutil.move(tmp_path / name, tmp_path / f"{name}1")
+        translation(tmp_path, name, second, task={"name": "two"})
+    report = build(tmp_path)
+    names = {model.key: model.name for model in report.models}
+    found = {page.task: [names[key] for key in page.models] for page in report.tasks}
+    assert found == {"one": ["A", "B"], "two": ["B", "A"]}
+    for page in report.tasks:
+        values = [value.value for value in page.metrics[0].values if value is not None]
+        assert values == sorted(values, reverse=True)
+
+
+def test_a_command_of_the_module_is_one_that_a_shell_knows(tmp_path: Path):
+    environment = {"evalkit": "1.0", "command": ["__main__.py", "run", "--task", "toy"]}
+    translation(tmp_path, "A", 0.2, changes={"environment": environment})
+    assert build(tmp_path).runs[0].command == "python -m evalkit run --task toy"
+
+
 def test_every_run_can_be_made_again_by_its_command(tmp_path: Path):
     command = ["evalkit", "run", "--model", "predictions:a file's.txt", "--task", "toy"]
     environment = {

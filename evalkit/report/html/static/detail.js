@@ -71,7 +71,7 @@ function rankWords(cell) {
 }
 
 /** A run with everything that is needed to make it again. */
-export function runDetails(run) {
+export function runDetails(run, withCommand = true) {
   if (!run) return null;
   const pairs = (at) => report.pool[at].filter(([, words]) => words).map((pair) => pair.join(" "));
   const rows = [
@@ -83,7 +83,8 @@ export function runDetails(run) {
     ["Settings", pairs(run.settings).join(", ")],
     ["Folder", run.place],
   ];
-  return el("section", { class: "run" }, command(run.command), warnings(run.warnings), facts(rows));
+  const again = withCommand ? command(run.command) : null;
+  return el("section", { class: "run" }, again, warnings(run.warnings), facts(rows));
 }
 
 // Below the value where there is room, else on the side with more of it.

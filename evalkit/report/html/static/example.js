@@ -90,7 +90,7 @@ function scoreLine(data, side, at) {
   const { scores } = data.page.samples;
   const verdict = { 1: ["right", "✓"], 0: ["wrong", "✗"] }[data.verdict(side, at)];
   const words = scores
-    .map(([, value, display], which) => [value, data.score(side, which, at), display])
+    .map((row, which) => [row[1], data.score(side, which, at), row[2], scoreName(row, scores)])
     .filter(([value, score]) => score !== null && !(verdict && SAID_BY_VERDICT.includes(value)));
   return el(
     "p",
@@ -98,10 +98,15 @@ function scoreLine(data, side, at) {
     verdict
       ? el("span", { class: verdict[0] }, el("span", { "aria-hidden": "true" }, verdict[1]), unseen(verdict[0]), " ")
       : null,
-    words.map(([name, score, display]) =>
+    words.map(([, score, display, name]) =>
       el("span", { class: "score" }, el("span", { class: "quiet" }, name), ` ${shown(score, display)}`),
     ),
   );
+}
+
+/** The name of a value, with its metric where two metrics have a value of that name. */
+function scoreName([metric, value], scores) {
+  return scores.filter(([, other]) => other === value).length > 1 ? `${metric} ${value}` : value;
 }
 
 function output(data, side, at, choice) {

@@ -114,15 +114,16 @@ const MARK_WORDS = { best: ", best", tied: ", not significantly worse than the b
 /** A value that opens its details, with its marks in form and in words. */
 function valueButton(model, column, cell, words) {
   const mark = markOf(cell);
-  const hasNotes = Boolean(cell?.notes?.length);
-  const note = hasNotes ? el("span", { class: "mark note", "aria-hidden": "true" }, "!") : null;
+  const noted = cell?.sign;
+  const kind = noted === "i" ? "mark note telling" : "mark note";
+  const note = noted ? el("span", { class: kind, "aria-hidden": "true" }, noted) : null;
   const sign = mark ? el("span", { class: `mark ${mark}`, "aria-hidden": "true" }) : null;
   return el(
     "button",
     { type: "button", class: "cell", "data-m": model, "data-c": column.place },
     el("span", { class: "value" }, note, words, sign),
     mark ? unseen(MARK_WORDS[mark]) : null,
-    hasNotes ? unseen(", has notes") : null,
+    noted ? unseen(noted === "i" ? ", has notes" : ", has warnings") : null,
   );
 }
 

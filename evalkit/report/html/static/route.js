@@ -42,15 +42,15 @@ export function open() {
     if (isHere) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
   }
+  const key = `${view} ${now.get("task") ?? ""}`;
+  const isOther = shownKey !== null && shownKey !== key;
+  shownKey = key;
+  // To the top first: what the view opens may lie further down.
+  if (isOther) scrollTo(0, 0);
   const element = document.getElementById(`view-${view}`);
   openers[view]?.(element, now);
   document.title = `${element.querySelector("h1").textContent} · ${name}`;
-  const key = `${view} ${now.get("task") ?? ""}`;
-  if (shownKey !== null && shownKey !== key) {
-    scrollTo(0, 0);
-    document.getElementById("main").focus({ preventScroll: true });
-  }
-  shownKey = key;
+  if (isOther) document.getElementById("main").focus({ preventScroll: true });
 }
 
 export function startRouting() {

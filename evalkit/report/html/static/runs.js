@@ -76,6 +76,20 @@ export function runTable(runs) {
   );
 }
 
+/** The button that opens what is known of a run, in a row of its own below. */
+function opener(run) {
+  const button = el("button", { type: "button", class: "opener mono", "aria-expanded": "false" }, run.id);
+  button.addEventListener("click", () => {
+    const line = button.closest("tr");
+    const row = line.closest("table").sortedBy.row(line);
+    const opens = !row.child.isShown();
+    if (opens) row.child(runDetails(run, false), "opened").show();
+    else row.child.remove();
+    button.setAttribute("aria-expanded", String(opens));
+  });
+  return button;
+}
+
 function runNotes(run) {
   if (run.status !== "complete") return warnings([run.status]);
   const lines = (run.warnings ?? []).length;
@@ -87,7 +101,7 @@ function runRow(run) {
   return el(
     "tr",
     {},
-    el("th", { scope: "row" }, el("details", {}, el("summary", { class: "mono" }, run.id), runDetails(run))),
+    el("th", { scope: "row" }, opener(run)),
     el("td", {}, named(modelName(run.m))),
     el(
       "td",

@@ -22,9 +22,9 @@ function sliceTable(page, part) {
     el(
       "th",
       { scope: "col", class: "num" },
-      group.name,
+      el("span", { class: "title" }, group.name),
       " ",
-      el("span", { class: "count" }, `${count(group.n)} ${part.counts}`),
+      el("span", { class: "count" }, counted(group.n, part.counts)),
     ),
   );
   const tints = part.groups.map((_, at) =>
@@ -60,6 +60,9 @@ function sliceTable(page, part) {
   });
   return region(`${part.value} by ${part.by}`, table);
 }
+
+/** A number with what is counted; all of it is counted in plural words. */
+const counted = (n, words) => `${count(n)} ${n === 1 ? words.replace(/ies$/, "y").replace(/s$/, "") : words}`;
 
 /** How strongly a value is tinted: from the worst of its column to the best. */
 function tintOf(values, isUp) {

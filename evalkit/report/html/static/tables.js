@@ -27,7 +27,8 @@ const PLAIN = {
 
 /** Make the table of an element sortable. */
 export function sortable(table, options = {}) {
-  return new DataTable(table, { ...PLAIN, ...options });
+  table.sortedBy = new DataTable(table, { ...PLAIN, ...options });
+  return table.sortedBy;
 }
 
 /** Take a table of DataTables apart before its element goes. */

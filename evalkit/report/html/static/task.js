@@ -70,7 +70,7 @@ function head(page) {
   const { data } = page;
   const about = [
     KINDS[page.kind] ?? page.kind,
-    page.language,
+    page.spoken,
     `version ${page.version}`,
     data.n ? `${count(Number(data.n))} examples` : null,
     data.split ? `split ${data.split}` : null,

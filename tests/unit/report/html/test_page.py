@@ -15,10 +15,11 @@ import pytest
 from evalkit.errors import MissingResourceError
 from evalkit.report.build import build_report
 from evalkit.report.html import assets
+from evalkit.report.html.overview import note_sign
 from evalkit.report.html.payload import payload, to_json
 from evalkit.report.html.render import render_html
 from evalkit.report.html.samples import PageSamples, SamplePages
-from evalkit.report.model import Curve, CurvePoint, Report, Scaling, ScalingLine, ScalingPoint, Settings
+from evalkit.report.model import Cell, Curve, CurvePoint, Note, Report, Scaling, ScalingLine, ScalingPoint, Settings
 from tests.hostile import HOSTILE
 from tests.unit.report.made import translation
 
@@ -256,3 +257,11 @@ def test_every_script_and_style_is_in_the_page_and_short(report):
 def test_fitted_parameters_are_shown_with_their_intervals(report):
     data = payload(curves(report), {})
     assert data["scaling"][0]["parameters"] == [["a", "1.532 [1.2, 2]"], ["b", "0 (not fitted)"]]
+
+
+@pytest.mark.parametrize(
+    ("kinds", "sign"), [((), ""), (("several", "prompts"), "i"), (("several", "truncated"), "!"), (("partial",), "!")]
+)
+def test_a_warning_has_another_sign_than_a_note(kinds, sign):
+    notes = tuple(Note(kind=kind, text="words") for kind in kinds)
+    assert note_sign(Cell(model="m1", column="c1", value=1.0, notes=notes)) == sign
