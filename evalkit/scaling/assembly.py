@@ -41,7 +41,7 @@ def fit_law(
     is_lenient: bool = False,
 ) -> Fit:
     """Fit a law to points; see `evalkit.scaling.fitting.fit`, and `fit_leniently` for `is_lenient`."""
-    with one_thread():
+    with one_thread(), np.errstate(all="ignore"):
         started = time.perf_counter()
         model = build_model(points, law_named(law), loss, constraints or Constraints())
         check_points(model)
@@ -174,9 +174,9 @@ class _Maker:
                 continue
             low, high = np.quantile(finite, [tail, 1.0 - tail])
             self.ends[name] = float(low), float(high)
-            self.errors[name] = float(
-                np.std(np.log(finite) if self._is_log(name) else finite, ddof=1, dtype=np.float64)
-            )
+            spread = float(np.std(np.log(finite) if self._is_log(name) else finite, ddof=1))
+            if math.isfinite(spread):  # the logarithm of a term that some resamples take away has none
+                self.errors[name] = spread
 
     def _by_curvature(self, kind: str, skip: set[str]) -> None:
         """Put symmetric intervals around what has none, on the log scale where a parameter lives there."""
@@ -190,7 +190,7 @@ class _Maker:
             if self._is_log(name):
                 self.ends[name] = float(value * np.exp(-reach * error)), float(value * np.exp(reach * error))
             else:
-                self.ends[name] = value - reach * error, value + reach * error
+                self.ends[name] = max(value - reach * error, self._lowest(name)), value + reach * error
 
     def _errors(self, kind: str) -> dict[str, float]:
         """Standard errors by name, of the logarithm on the log scale; derived quantities to first order."""
@@ -221,6 +221,11 @@ class _Maker:
     def _is_log(self, name: str) -> bool:
         coordinate = self._coordinate(name)
         return name in _LOG_DERIVED if coordinate is None else coordinate.is_log and not coordinate.is_offset
+
+    def _lowest(self, name: str) -> float:
+        """Give the value below which a parameter makes no sense."""
+        coordinate = self._coordinate(name)
+        return -math.inf if coordinate is None or coordinate.low is None else coordinate.low
 
     def _coordinate(self, name: str) -> Coordinate | None:
         names = self.model.names

@@ -13,6 +13,11 @@ from evalkit.scaling.arrays import BoolArray, FloatArray, IntArray
 
 _SHOWN_ROWS = 5
 
+MOST = 1e60
+"""No size, number of tokens, budget or loss is larger; squares and products of such numbers are finite."""
+MOST_RESAMPLES = 100_000
+"""All counts of a bootstrap are held at once."""
+
 
 def rows_text(rows: IntArray) -> str:
     """Name rows by their numbers, a few of them if there are many.
@@ -122,9 +127,9 @@ def require_number(name: str, value: object) -> float:
     """Read one number that must be finite and above 0, such as a budget.
 
     Raises:
-        InvalidInputError: It is no number, not finite, or 0 or less.
+        InvalidInputError: It is no number, not finite, 0 or less, or larger than any that can be meant.
     """
     ok = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
-    if not ok or not math.isfinite(float(value)) or float(value) <= 0:  # type: ignore[arg-type]
-        raise InvalidInputError(f"{name} is {value!r:.60}; expected one finite number above 0")
+    if not ok or not 0 < value <= MOST:  # type: ignore[operator]
+        raise InvalidInputError(f"{name} is {value!r:.60}; expected one finite number above 0, of at most {MOST:g}")
     return float(value)  # type: ignore[arg-type]

@@ -171,6 +171,11 @@ def point_columns(table: Table, names: Mapping[str, str]) -> dict[str, Any]:
             raise UnknownNameError("field of a point", name, FIELDS)
     columns = {name: name for name in FIELDS if name in table.header} | dict(names)
     columns = {name: column for name, column in columns.items() if column}
+    if "loss" not in columns:
+        header = ", ".join(f"{name!r:.30}" for name in table.header[:12])
+        raise DataError(
+            table.path, f"no column 'loss' in the header {header}; name the column of losses, or add a header line"
+        )
     found: dict[str, Any] = {}
     for name, column in columns.items():
         if name in NUMBERS:

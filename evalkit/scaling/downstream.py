@@ -21,7 +21,7 @@ import numpy as np
 
 from evalkit.errors import InvalidInputError, UnknownNameError
 from evalkit.scaling.arrays import FloatArray, IntArray
-from evalkit.scaling.columns import read_labels, read_numbers, refuse, require_share
+from evalkit.scaling.columns import MOST_RESAMPLES, read_labels, read_numbers, refuse, require_share
 from evalkit.scaling.link_solver import FORMS, Bounds, Curves, shape_limits, solve
 from evalkit.scaling.result import Parameter
 from evalkit.scaling.warnings import ScalingWarning
@@ -58,8 +58,10 @@ class LinkSettings:
             raise InvalidInputError(
                 f"floor is {self.floor!r} and ceiling {self.ceiling!r}; expected shares with floor below ceiling"
             )
-        if self.resamples < 0 or 0 < self.resamples < _FEWEST_DRAWS:
-            raise InvalidInputError(f"resamples is {self.resamples}; expected at least {_FEWEST_DRAWS}, or 0")
+        if self.resamples != 0 and not _FEWEST_DRAWS <= self.resamples <= MOST_RESAMPLES:
+            raise InvalidInputError(
+                f"resamples is {self.resamples}; expected at least {_FEWEST_DRAWS}, or 0, and {MOST_RESAMPLES:,} at most"
+            )
         if not 0.0 < self.level < 1.0:
             raise InvalidInputError(f"level is {self.level!r}; expected a share between 0 and 1")
 

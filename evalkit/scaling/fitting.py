@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from evalkit.errors import InvalidInputError, UnknownNameError
+from evalkit.scaling.columns import MOST_RESAMPLES
 from evalkit.scaling.constraints import Constraints
 from evalkit.scaling.laws.base import Law
 from evalkit.scaling.losses import Loss
@@ -47,8 +48,10 @@ class Intervals:
             raise UnknownNameError("method of intervals", str(self.method), METHODS)
         if not 0 < self.level < 1:
             raise InvalidInputError(f"level is {self.level!r}; expected one between 0 and 1, such as 0.95")
-        if self.resamples < 100:
-            raise InvalidInputError(f"resamples is {self.resamples!r}; expected 100 or more, such as 1000")
+        if not 100 <= self.resamples <= MOST_RESAMPLES:
+            raise InvalidInputError(
+                f"resamples is {self.resamples!r}; expected 100 or more, such as 1000, and {MOST_RESAMPLES:,} at most"
+            )
 
 
 def fit(

@@ -88,6 +88,7 @@ class IsoFlop:
     """What makes the exponents less certain than they look."""
 
 
+@np.errstate(all="ignore")
 def fit_isoflop(points: Points, settings: IsoFlopSettings | None = None) -> IsoFlop:
     """Find the best size and number of tokens of each budget, and their growth with compute.
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from evalkit.errors import InvalidInputError, UnknownNameError
 from evalkit.scaling.arrays import FloatArray, IntArray
+from evalkit.scaling.columns import MOST_RESAMPLES
 from evalkit.scaling.vertices import DEGREES, FEWEST, curve, minima, smooth
 
 BUDGET_TOLERANCE = 0.1
@@ -54,8 +55,10 @@ class IsoFlopSettings:
             raise UnknownNameError("IsoFLOP method", str(self.method), DEGREES)
         if self.weighting not in WEIGHTINGS:
             raise UnknownNameError("weighting", str(self.weighting), WEIGHTINGS)
-        if self.resamples < 0 or 0 < self.resamples < 20:
-            raise InvalidInputError(f"resamples is {self.resamples}; expected at least 20, or 0 for no intervals")
+        if self.resamples != 0 and not 20 <= self.resamples <= MOST_RESAMPLES:
+            raise InvalidInputError(
+                f"resamples is {self.resamples}; expected at least 20, or 0 for no intervals, and {MOST_RESAMPLES:,} at most"
+            )
         if not 0.0 < self.level < 1.0:
             raise InvalidInputError(f"level is {self.level!r}; expected a share between 0 and 1")
         if not 0.0 <= self.budget_tolerance < 1.0:

@@ -98,6 +98,7 @@ def optimal(
     if question.target is not None and not np.isfinite(found["C"].value):
         floor = fit.values.get("E", fit.values.get(f"E[{group}]", 0.0))
         raise InvalidInputError(f"loss is {loss!r}; expected one above E = {floor:.6g}, below which no budget leads")
+    _require_finite(fit, found)
     exponent = None
     if "a" in fit.derived and question.unique is None and question.serving == 0:
         derived = fit.derived["a"]
@@ -113,6 +114,16 @@ def optimal(
         inference_tokens=question.serving,
         warnings=_warnings(fit, found["C"].value),
     )
+
+
+def _require_finite(fit: Fit, found: Mapping[str, Estimate]) -> None:
+    for name in ("C", "N", "D", "loss"):
+        value = found[name].value
+        if not 0 < value < np.inf:
+            raise InvalidInputError(
+                f"{name} comes out as {value!r} under the law {fit.law.name!r}; expected a finite number above 0, so ask for a"
+                " budget or loss nearer to the runs, or fewer tokens to serve"
+            )
 
 
 def _checked(fit: Fit, budget: float | None, loss: float | None, unique: float | None, serving: float) -> Question:

@@ -43,7 +43,7 @@ def read_points(columns: Mapping[str, Column], settings: PointSettings) -> Point
     units = labels.get("loss_unit", ("nats/token",) * len(rows))
     unit = _common_unit(numbers, units, settings.loss_unit, rows, warnings)
     texts = _common_texts(labels, is_per_byte(unit), rows, warnings)
-    _complete(numbers, warnings)
+    _complete(numbers, rows, warnings)
     _check_compute(numbers, settings.flops, rows)
     _check_unique_tokens(numbers, rows)
     numbers.pop("bytes_per_token", None)
@@ -215,7 +215,7 @@ def _loss_source(sources: Sequence[str], warnings: list[ScalingWarning]) -> str:
     return "mixed"
 
 
-def _complete(numbers: dict[str, FloatArray], warnings: list[ScalingWarning]) -> None:
+def _complete(numbers: dict[str, FloatArray], rows: IntArray, warnings: list[ScalingWarning]) -> None:
     """Compute the third of N, D and C where two are given."""
     missing = [name for name in PREDICTORS if name not in numbers]
     if len(missing) != 1:
@@ -225,7 +225,11 @@ def _complete(numbers: dict[str, FloatArray], warnings: list[ScalingWarning]) ->
         "D": lambda: numbers["C"] / (6.0 * numbers["N"]),
         "N": lambda: numbers["C"] / (6.0 * numbers["D"]),
     }
-    numbers[missing[0]] = compute[missing[0]]()
+    with np.errstate(all="ignore"):
+        found = compute[missing[0]]()
+    bad = ~np.isfinite(found) | (found <= 0)
+    refuse(missing[0], found, bad, "a finite number above 0 from C = 6ND, so check the units of the others", rows)
+    numbers[missing[0]] = found
     if missing[0] != "C":
         warnings.append(ScalingWarning("derived-column", f"{missing[0]} computed from C = 6ND"))
 
@@ -233,8 +237,9 @@ def _complete(numbers: dict[str, FloatArray], warnings: list[ScalingWarning]) ->
 def _check_compute(numbers: Mapping[str, FloatArray], flops: str | None, rows: IntArray) -> None:
     if flops is not None or not all(name in numbers for name in PREDICTORS):
         return
-    ratio = numbers["C"] / (6.0 * numbers["N"] * numbers["D"])
-    bad = np.abs(ratio - 1) > _WORST_6ND
+    with np.errstate(all="ignore"):
+        ratio = numbers["C"] / (6.0 * numbers["N"] * numbers["D"])
+    bad = ~(np.abs(ratio - 1) <= _WORST_6ND)
     refuse(
         "C",
         numbers["C"],

@@ -42,7 +42,7 @@ class SensitivityRow:
     criterion: str
     """By what they were chosen."""
     values: Mapping[str, float]
-    """Parameters and derived quantities by name."""
+    """Parameters and derived quantities by name; without a term what follows from it is left out."""
     objective: float
     """Under the line's own loss and points."""
     converged: bool
@@ -62,7 +62,7 @@ def sensitivity(fit: Fit, drops: Sequence[int] | None = None, criterion: str = "
     """
     if criterion not in CRITERIA:
         raise UnknownNameError("criterion", str(criterion), CRITERIA)
-    with one_thread():
+    with one_thread(), np.errstate(all="ignore"):
         model = build_model(fit.points, fit.law, fit.loss, fit.constraints)
         solution = solve(model)
         counts = _counts(model, drops)
@@ -130,7 +130,7 @@ def _rows(
             loss=model.loss,
             dropped=count,
             criterion=criterion,
-            values={name: float(column[row]) for name, column in columns.items()},
+            values={name: float(column[row]) for name, column in columns.items() if np.isfinite(column[row])},
             objective=float(minima.objective[row]) * model.weight_scale,
             converged=bool(minima.converged[row]),
         )

@@ -355,7 +355,7 @@ def test_decisions_of_small_runs_are_judged(evalkit, two_arms):
     ("arguments", "message"),
     [
         (("backtest", "--by", "U"), "unknown predictor 'U'"),
-        (("backtest", "--cut", "1e99"), "leaves no runs beyond it in C"),
+        (("backtest", "--cut", "1e59"), "leaves no runs beyond it in C"),
         (("backtest", "--law", "chinchila"), "unknown law 'chinchila'"),
         (("backtest", "--law", "chinchilla", "--law", "kaplan", "--folds", "1"), "folds is 1"),
         (("arms",), "found 0 arms; expected a column 'group'"),

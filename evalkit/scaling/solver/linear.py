@@ -63,10 +63,11 @@ def whitening(gram: FloatArray) -> FloatArray:
     Args:
         gram: Positive semidefinite, shape (p, p); directions with next to no weight are kept, scaled less.
     """
-    if not np.isfinite(gram).all():
-        return np.eye(len(gram))
     scale = np.sqrt(np.maximum(np.diag(gram), np.finfo(float).tiny))
-    values, vectors = np.linalg.eigh(gram / np.outer(scale, scale))
+    correlation = gram / np.outer(scale, scale)
+    if not np.isfinite(correlation).all() or not correlation.any():
+        return np.eye(len(gram))
+    values, vectors = np.linalg.eigh(correlation)
     values = np.maximum(values, 1e-10 * values[-1])
     result: FloatArray = (vectors / np.sqrt(values)) / scale[:, None]
     return result

@@ -65,6 +65,12 @@ class Frame:
         beyond[:, [*self.held, *(second for _, second in self.ties)]] = False
         return beyond
 
+    def inside(self, coordinates: FloatArray) -> FloatArray:
+        """Move coordinates that rounding put beyond their limits onto them, shape (S, P); never those that are held."""
+        moved: FloatArray = np.clip(coordinates, self.low, self.high)
+        moved[:, list(self.held)] = coordinates[:, list(self.held)]
+        return moved
+
 
 @dataclass(frozen=True, eq=False)
 class Search:
@@ -117,6 +123,7 @@ class Search:
             if depth < _MOST_LIMITS:
                 self._at_limits(weights, reference, depth, (rows, beyond[rows], minima.coordinates[rows]), best)
             minima.put(rows, best)
+        minima.coordinates[:] = self.frame.inside(minima.coordinates)
         return minima
 
     def _at_limits(

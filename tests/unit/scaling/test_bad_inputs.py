@@ -261,3 +261,53 @@ def test_an_extrapolation_is_stated():
 
 def test_sound_input_is_warned_of_nothing():
     assert fitted(good(), loss="squared_log", intervals=DRAWN) == ()
+
+
+def test_numbers_beyond_floating_point_are_refused_and_not_wrapped_or_left_infinite():
+    with pytest.raises(InvalidInputError, match=r"column 'C', rows 1, 2.*found inf.*check the units"):
+        make_points(good(N=SIZES * 1e250, D=TOKENS * 1e100))
+    with pytest.raises(InvalidInputError, match=r"found 0.0; expected a finite number above 0 from C = 6ND"):
+        make_points(good(N=SIZES * 1e-250, D=TOKENS * 1e-200))
+
+
+ODD = {
+    "losses of nothing but noise": np.abs(np.random.default_rng(1).normal(size=25)) + 0.01,
+    "equal losses": np.full(25, 3.0),
+    "losses that rise": 1 / law(SIZES, TOKENS),
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_odd_losses_are_fitted_within_limits_and_without_nan(name):
+    found = fit(make_points(good(loss=ODD[name])), intervals=DRAWN)
+    numbers = [value for one in found.parameters.values() for value in (one.value, one.low, one.high, one.stderr)]
+    assert all(np.isfinite(value) and value >= 0 for value in numbers if value is not None)
+    assert all(np.isfinite(value) for row in found.sensitivity() for value in row.values.values())
+
+
+@pytest.mark.parametrize("method", ["sandwich", "homoscedastic"])
+def test_intervals_from_curvature_stay_within_the_limits_of_parameters(method):
+    noisy = np.exp(0.2 * np.random.default_rng(3).normal(size=25))
+    found = fit(make_points(good(loss=good()["loss"] * noisy)), loss="squared_log", intervals=Intervals(method=method))
+    assert all(one.low is None or one.low >= 0 for one in found.parameters.values())
+
+
+def test_a_fixed_floor_above_every_loss_takes_the_other_terms_away():
+    found = fit(make_points(good()), constraints=Constraints(fixed={"E": 99.0}))
+    assert (found.values["A"], found.values["B"]) == (0.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda found: found.optimal(C=1e300), r"C is 1e\+300; expected one finite number above 0, of at most 1e\+60"),
+        (lambda found: found.optimal(C=1e21, inference_tokens=1e59), "comes out as .* fewer tokens to serve"),
+        (lambda found: found.optimal(loss=1e300), r"loss is 1e\+300; expected one finite number above 0"),
+        (lambda found: Intervals(resamples=10**9), "resamples is 1000000000; .* and 100,000 at most"),
+        (lambda found: IsoFlopSettings(resamples=10**9), "100,000 at most"),
+        (lambda found: LinkSettings(resamples=10**9), "100,000 at most"),
+    ],
+)
+def test_questions_far_beyond_the_runs_are_refused_and_not_answered_by_nan(call, message):
+    with pytest.raises(InvalidInputError, match=message):
+        call(fit(make_points(good())))
