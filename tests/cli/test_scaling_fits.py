@@ -196,6 +196,13 @@ def test_one_axis_laws_fit_the_rows_that_are_chosen(evalkit, runs, tmp_path):
     refused(evalkit("scaling", "optimal", path, "--compute", "1e20"), "is no function of N and D")
 
 
+def test_six_runs_are_fitted_without_intervals(evalkit, runs):
+    flags = ("--where", "D<4e9", "--where", "N<2e8", "--intervals", "none", "--no-sensitivity", "--json")
+    found = evalkit("scaling", "fit", runs, *flags).json
+    assert found["quality"]["n"] == 6
+    assert "few-points" in {warning["code"] for warning in found["warnings"]}
+
+
 def test_parameters_can_be_fixed_bounded_and_given_a_prior(evalkit, runs):
     flags = ("--intervals", "none", "--no-sensitivity", "--json")
     fixed = evalkit("scaling", "fit", runs, "--fix", "alpha=0.3", *flags).json["parameters"]["alpha"]
@@ -229,6 +236,7 @@ def test_plot_writes_every_figure_that_applies(evalkit, saved, tmp_path):
         (("--prior", "E=1:"), "--prior E=1:; expected a centre and a standard deviation"),
         (("--where", "D<2e9"), "the law 'chinchilla' needs several, so add runs or fit the law 'offset_n'"),
         (("--where", "D<4e9", "--where", "N<4e7"), "found 4 points for 5 free parameters of 'chinchilla'"),
+        (("--where", "D<4e9", "--where", "N<2e8"), "found 6 points for 5 free parameters; intervals need 7 at least"),
         (("--accuracy", "accuracy"), "unknown column 'accuracy'; did you mean 'acc'?"),
         (("--accuracy", "N"), "expected shares from 0 to 1"),
         (("--accuracy", "acc", "--accuracy-form", "probit"), "unknown form of the second step 'probit'"),
