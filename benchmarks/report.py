@@ -1,6 +1,7 @@
 """`evalkit report` of many stored runs, start-up included: 20 runs, and 200 runs of 5,000 samples.
 
-Processor time and peak memory of the whole command; wall time is printed beside them. There is no peer: the other harnesses write
+Processor time and peak memory of the whole command; wall time is printed beside them. The last row is the wall time until a
+browser can use the page, where chromium and playwright are installed. There is no peer: the other harnesses write
 no leaderboard from stored statistics. Runs are made up: 20 systems on ten tasks of six kinds, whose outputs are mixed from four
 of different quality, so that systems differ a little, as those of a leaderboard do.
 """
@@ -8,9 +9,11 @@ of different quality, so that systems differ a little, as those of a leaderboard
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import json
 import os
 import random
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -164,8 +167,29 @@ def report(store: Path, *arguments: str) -> tuple[float, float, float]:
     return used.ru_utime + used.ru_stime, time.perf_counter() - started, used.ru_maxrss / 1024
 
 
+def interactive_s(page: Path) -> float | None:
+    """Seconds from opening a page until it can be used, the best of three; None without a browser to drive."""
+    program = os.environ.get("EVALKIT_CHROMIUM") or shutil.which("chromium")
+    if program is None or importlib.util.find_spec("playwright") is None:
+        return None
+    from playwright.sync_api import sync_playwright
+
+    found = []
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox", "--disable-gpu"])
+        for _ in range(3):
+            tab = browser.new_context(viewport={"width": 1366, "height": 900}).new_page()
+            started = time.perf_counter()
+            tab.goto(page.as_uri(), wait_until="commit")
+            tab.wait_for_selector("html[data-ready]", state="attached")
+            found.append(time.perf_counter() - started)
+            tab.context.close()
+        browser.close()
+    return min(found)
+
+
 def main() -> None:
-    """Time reports of 20 and 200 runs and print one JSON line each."""
+    """Time reports of 20 and 200 runs, and the page of 200, and print one JSON line each."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--n", type=int, default=5_000, help="samples a run")
     parser.add_argument("--rounds", type=int, default=2)
@@ -175,28 +199,28 @@ def main() -> None:
         make_runs(folder / "few", options.n, TASKS[::2], 4)
         make_runs(folder / "many", options.n, TASKS, SYSTEMS)
         texts = [part for ending in ("md", "csv", "tex", "json") for part in ("--out", str(folder / f"r.{ending}"))]
-        page = ["--out", str(folder / "r.html"), "--no-samples"]
+        page = folder / "r.html"
         for row, store, arguments, target_s, target_mb in (
             ("20 runs, four text formats", "few", texts, 2.0, 1000),
             ("200 runs, four text formats", "many", texts, 20.0, 1000),
-            ("200 runs, HTML without samples", "many", page, 20.0, 1000),
+            ("200 runs, HTML without samples", "many", ["--out", str(page), "--no-samples"], 20.0, 1000),
+            ("200 runs, HTML", "many", ["--out", str(page)], 20.0, 1000),
         ):
             found = [report(folder / store, *arguments) for _ in range(options.rounds)]
             cpu_s, wall_s, memory_mb = (min(part) for part in zip(*found, strict=True))
-            print(
-                json.dumps(
-                    {
-                        "benchmark": f"evalkit report, {row}, start-up included",
-                        "n": options.n,
-                        "evalkit_s": round(cpu_s, 2),
-                        "evalkit_wall_s": round(wall_s, 2),
-                        "memory_mb": round(memory_mb),
-                        "target": f"<= {target_s:g} s, {target_mb:g} MB",
-                        "met": cpu_s <= target_s and memory_mb <= target_mb,
-                    }
-                ),
-                flush=True,
-            )
+            measured = {"evalkit_s": round(cpu_s, 2), "evalkit_wall_s": round(wall_s, 2), "memory_mb": round(memory_mb)}
+            target = f"<= {target_s:g} s, {target_mb:g} MB"
+            tell(f"{row}, start-up included", options.n, measured, target, cpu_s <= target_s and memory_mb <= target_mb)
+        wall_s = interactive_s(page)
+        if wall_s is not None:
+            measured = {"evalkit_wall_s": round(wall_s, 2)}
+            tell("200 runs, until the page can be used", options.n, measured, "<= 2 s", wall_s <= 2.0)
+
+
+def tell(row: str, n: int, measured: dict[str, float], target: str, is_met: bool) -> None:
+    """Print one line."""
+    line = {"benchmark": f"evalkit report, {row}", "n": n, **measured, "target": target, "met": is_met}
+    print(json.dumps(line), flush=True)
 
 
 if __name__ == "__main__":

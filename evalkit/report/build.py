@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from evalkit.comparison.loaded import no_collection
 from evalkit.comparison.pairing import check_allowed
 from evalkit.report.cells import Filled, fill
 from evalkit.report.columns import Page, Place, check_metrics, chosen, columns, pages
@@ -72,7 +73,7 @@ def build_report(
     filled: list[Filled] = []
     tasks: list[TaskPage] = []
     # Statistics that no float can sum give values that are undefined; they are shown as such.
-    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+    with no_collection(), np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         for page in dict.fromkeys(place.page for place in board.places.values()):
             columns_of_page, task = _fill_page(page, board, settings, samples)
             filled += columns_of_page
