@@ -82,7 +82,10 @@ def _fill(task: TaskSpec, which: str, **values: object) -> str:
 
 def _limited(template: jinja2.Template, values: Mapping[str, object]) -> str:
     """Render piece by piece, so that an endless text is stopped before it fills the memory."""
-    from evalkit.sandbox import LARGEST_TEXT
+    from evalkit.sandbox import LARGEST_TEXT, TemplateEnvironment
+
+    assert isinstance(template.environment, TemplateEnvironment)
+    template.environment.begin()
 
     limit = LARGEST_TEXT + sum(len(value) for value in values.values() if isinstance(value, str))
     pieces, length = [], 0

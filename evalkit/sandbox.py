@@ -1,25 +1,34 @@
-"""The environment that templates of task files run in: no files, no attributes of Python, no texts without bound.
+"""The environment that templates of task files run in: no files, no attributes of Python, no texts or times without bound.
 
 Jinja's sandbox keeps a template away from everything but its values; what it does not bound is memory, which one
-multiplication can fill. So everything that makes a text longer than its parts is checked before the text is made.
+multiplication can fill, and time, which two loops can. So everything that makes a text or number longer than its parts is
+checked before it is made, and whatever can be done again and again (an item of a loop, a call, a filter) looks at the clock.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sized
+import time
+from collections.abc import Callable, Iterable, Iterator, Sized
 from typing import Any
 
 import jinja2
 from jinja2 import nodes
 from jinja2.exceptions import SecurityError
-from jinja2.runtime import Context
+from jinja2.runtime import Context, LoopContext
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.visitor import NodeTransformer
 
 LARGEST_TEXT = 1_000_000
 """Characters that a template may add to its values, and the largest number that may be a width or a count."""
-_LARGEST_POWER_BITS = 10_000
+LONGEST_S = 5.0
+"""Processor time that one text may take; an honest one takes less than a thousandth of it."""
+_LARGEST_BITS = 10_000
+"""Of a whole number."""
 _LARGEST_VALUE = 10 * LARGEST_TEXT
+_LONGEST_SOURCE = 100_000
+_EACH = "_each"
+_SHOWN = 10**300
+"""Larger whole numbers are no floating-point numbers, and too long to be read."""
 _ITEM = 100
 """Characters that an item of a list counts as: about the memory that it takes."""
 
@@ -34,9 +43,36 @@ class TemplateEnvironment(ImmutableSandboxedEnvironment):
             undefined=jinja2.StrictUndefined, autoescape=False, keep_trailing_newline=True, finalize=_checked_value
         )
         del self.globals["lipsum"], self.filters["format"]
-        self.filters = {name: _with_checked_values(apply) for name, apply in self.filters.items()}
+        self.filters = {name: self._checked(apply) for name, apply in self.filters.items()}
         self.filters["replace"] = _replaced
         self.filters["join"] = _with_checked_parts(self.filters["join"])
+        self.filters[_EACH] = self._each
+        self.begin()
+
+    def begin(self) -> None:
+        """Begin a new text: from now on its time is counted."""
+        self._deadline = time.thread_time() + LONGEST_S
+
+    def _look_at_the_clock(self) -> None:
+        if time.thread_time() > self._deadline:
+            raise SecurityError(f"it computes for more than {LONGEST_S:g} s; loop over less")
+
+    def _each(self, items: Iterable[Any]) -> Iterator[Any]:
+        """The items of a loop."""
+        for item in items:
+            self._look_at_the_clock()
+            yield item
+
+    def _checked(self, apply: Callable[..., Any]) -> Callable[..., Any]:
+        def checked(*arguments: Any, **named: Any) -> Any:  # noqa: ANN401
+            self._look_at_the_clock()
+            values = (*arguments, *named.values())
+            _check_numbers(values)
+            for value in values:
+                _checked_value(value)
+            return apply(*arguments, **named)
+
+        return _marked_like(apply, checked)
 
     def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:  # noqa: ANN401
         """Compute an operation whose result cannot be much larger than its operands.
@@ -60,7 +96,10 @@ class TemplateEnvironment(ImmutableSandboxedEnvironment):
         Raises:
             SecurityError: It is not safe.
         """
+        __self._look_at_the_clock()
         _check_numbers((*args, *kwargs.values()))
+        if isinstance(__obj, LoopContext) and args:  # A recursive loop.
+            args = (__self._each(args[0]), *args[1:])
         owner, name = getattr(__obj, "__self__", None), getattr(__obj, "__name__", "")
         if isinstance(owner, str) and name == "join" and args:
             args = (_checked_list(args[0], len(owner)), *args[1:])
@@ -79,12 +118,21 @@ class TemplateEnvironment(ImmutableSandboxedEnvironment):
         return None
 
     def _parse(self, source: str, name: str | None, filename: str | None) -> nodes.Template:
-        tree: nodes.Template = _JoinInsteadOfConcat().visit(super()._parse(source, name, filename))
+        if len(source) > _LONGEST_SOURCE:
+            raise SecurityError(f"a template of {len(source)} characters; expected at most {_LONGEST_SOURCE}")
+        tree: nodes.Template = _WithChecks().visit(super()._parse(source, name, filename))
         return tree
 
 
-class _JoinInsteadOfConcat(NodeTransformer):
-    """Makes ``a ~ b`` the filter `join`, whose length is checked."""
+class _WithChecks(NodeTransformer):
+    """Makes ``a ~ b`` the filter `join`, whose length is checked, and counts the items of loops."""
+
+    def visit_For(self, node: nodes.For) -> nodes.Node:
+        self.generic_visit(node)
+        counted = nodes.Filter(node.iter, _EACH, [], [], None, None, lineno=node.lineno)
+        assert node.environment is not None
+        node.iter = counted.set_environment(node.environment)
+        return node
 
     def visit_Concat(self, node: nodes.Concat) -> nodes.Node:
         self.generic_visit(node)
@@ -98,17 +146,6 @@ def _replaced(text: str, old: str, new: str, count: int = -1) -> str:
     found = str(text).count(old) if count < 0 else min(count, str(text).count(old))
     _check_length(len(text) + found * (len(new) - len(old)))
     return str(text).replace(old, new, count)
-
-
-def _with_checked_values(apply: Callable[..., Any]) -> Callable[..., Any]:
-    def checked(*arguments: Any, **named: Any) -> Any:  # noqa: ANN401
-        values = (*arguments, *named.values())
-        _check_numbers(values)
-        for value in values:
-            _checked_value(value)
-        return apply(*arguments, **named)
-
-    return _marked_like(apply, checked)
 
 
 def _with_checked_parts(apply: Callable[..., Any]) -> Callable[..., Any]:
@@ -156,18 +193,26 @@ def _size(value: object) -> int:
 def _check_numbers(values: Iterable[object]) -> None:
     for value in values:
         if isinstance(value, int | float) and abs(value) > LARGEST_TEXT:
-            raise SecurityError(f"the number {value:.6g} is too large; expected at most {LARGEST_TEXT}")
+            shown = f"{value:.6g}" if abs(value) < _SHOWN else "that is computed"
+            raise SecurityError(f"the number {shown} is too large; expected at most {LARGEST_TEXT}")
 
 
 def _check_product(left: object, right: object) -> None:
     for repeated, count in ((left, right), (right, left)):
         if isinstance(repeated, Sized) and isinstance(count, int):
             _check_length((len(repeated) if isinstance(repeated, str) else _size(repeated)) * count)
+    if isinstance(left, int) and isinstance(right, int):
+        _check_bits(left.bit_length() + right.bit_length())
 
 
 def _check_power(base: object, exponent: object) -> None:
-    if isinstance(base, int) and isinstance(exponent, int) and base.bit_length() * abs(exponent) > _LARGEST_POWER_BITS:
-        raise SecurityError(f"the power of {exponent} is too large")
+    if isinstance(base, int) and isinstance(exponent, int):
+        _check_bits(base.bit_length() * abs(exponent))
+
+
+def _check_bits(bits: int) -> None:
+    if bits > _LARGEST_BITS:
+        raise SecurityError(f"a number of more than {_LARGEST_BITS} bits is too large")
 
 
 def _check_length(length: int) -> None:

@@ -193,6 +193,49 @@ def test_a_pipe_is_not_waited_for(evalkit, tmp_path):
     refused(scored(evalkit, "pipe.jsonl"), "this is a pipe")
 
 
+@pytest.mark.parametrize(
+    "name", ["config.json", "tokenizer.json", "tokenizer_config.json", "card.json", "model.safetensors"]
+)
+@pytest.mark.parametrize("kind", ["pipe", "device"])
+def test_a_pipe_or_a_device_in_a_checkpoint_is_not_waited_for(evalkit, checkpoint, name, kind):
+    import os
+
+    (checkpoint / name).unlink()
+    if kind == "pipe":
+        os.mkfifo(checkpoint / name)
+    else:
+        (checkpoint / name).symlink_to("/dev/zero")
+    outcome = asked(evalkit, checkpoint)
+    assert outcome.code == (0 if name in ("card.json", "tokenizer_config.json") else 2), "what may be missing is"
+    assert len(outcome.err.strip().splitlines()) == 1
+
+
+def test_a_baseline_that_is_a_bomb_is_not_unpacked_to_its_end(evalkit, tmp_path, monkeypatch):
+    from evalkit.metrics.squad import SquadV1
+    from tests.stored import keep_run
+
+    run = keep_run(tmp_path / "others", SquadV1(), ["a"] * 5, [["a"]] * 5)
+    assert evalkit("baseline", "set", "main", run, "--why", "test").code == 0
+    [file] = Path("baselines/main").glob("*.gz")
+    monkeypatch.setattr("evalkit.baseline.LARGEST_BYTES", 1 << 20)
+    file.write_bytes(gzip.compress(bytes(64 << 20)))
+    refused(evalkit("gate", "--baseline", "main", "--candidate", run), "holds more than 1,048,576 bytes")
+
+
+def test_a_template_that_computes_for_ever_is_stopped(evalkit, monkeypatch):
+    monkeypatch.setattr("evalkit.sandbox.LONGEST_S", 0.05)
+    Path("s.txt").write_text("one\n", encoding="utf-8")
+    loops = "{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}"
+    Path("t.toml").write_text(
+        f'name = "t"\nkind = "mt"\nlanguage = "en"\nsource_language = "de"\nprompt = "{loops}"\n'
+        '[files]\nformat = "parallel_text"\nsplits = { test = ["s.txt", "s.txt"] }\n',
+        encoding="utf-8",
+    )
+    outcome = evalkit("validate", "t.toml")
+    assert outcome.code in (1, 2)
+    assert "it computes for more than 0.05 s; loop over less" in outcome.out + outcome.err
+
+
 def test_a_template_reaches_no_python(evalkit):
     Path("s.txt").write_text("one\n", encoding="utf-8")
     for attack, said in (

@@ -1,5 +1,7 @@
 """Prompts: shots before the example, never the example itself, templates in a sandbox."""
 
+import time
+
 import pytest
 
 from evalkit.errors import InvalidInputError
@@ -91,6 +93,9 @@ def test_a_template_that_fails_or_reaches_out_of_the_sandbox_is_one_clear_error(
         ("{{ '%999999999d' % 1 }}", "not formatted by %"),
         ("{{ '{:999999999}'.format(1) }}", "not formatted"),
         ("{{ 'a'.ljust(10**9) }}", "the number 1e\\+09 is too large"),
+        ("{% set ns = namespace(x=9) %}{% for i in range(40) %}{% set ns.x = ns.x * ns.x %}{% endfor %}", "10000 bits"),
+        ("{{ range(9 ** 2000) }}", "the number that is computed is too large"),
+        ("{# " + "x" * 100_000 + " #}", "expected at most 100000"),
         ("{{ 'a'|center(10**9) }}", "the number 1e\\+09 is too large"),
         ("{{ '%999999999d'|format(1) }}", "No filter named 'format'"),
         (
@@ -156,3 +161,46 @@ def test_what_templates_need_still_works(template, expected):
 def test_text_of_the_data_is_not_run_as_a_template():
     row = Example(id="1", inputs={"source": "{{ 7 * 7 }} {% for x in y %}"}, references=("x",))
     assert "{{ 7 * 7 }} {% for x in y %}" in render(task(), row)
+
+
+NESTED = "{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}"
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        NESTED,
+        "{% macro a() %}{% for x in range(3) %}{{ a() }}{% endfor %}{% endmacro %}{{ a() }}",
+        "{% macro a(n) %}{% if n %}{{ a(n - 1) }}{{ a(n - 1) }}{% endif %}{% endmacro %}{{ a(100) }}",
+        "{% for x in [1, 2] recursive %}{% if loop.depth < 100 %}{{ loop([1, 2]) }}{% endif %}{% endfor %}",
+        "{% for x in range(9) recursive %}{% if loop.depth < 6 %}{{ loop(range(99999)) }}{% endif %}{% endfor %}",
+        "{% for i in range(99999) %}{% set y = range(99999)|sort %}{% endfor %}",
+        "{% set a = 'a' * 9000000 %}{% for i in range(99999) %}{% if a == a[1:] %}{% endif %}{% endfor %}",
+        "{% set c = cycler(1) %}{% for i in range(99999) %}{% for j in range(99999) if c.next() > 1 %}{% endfor %}{% endfor %}",
+    ],
+)
+def test_a_template_that_computes_for_ever_is_stopped(monkeypatch, template):
+    monkeypatch.setattr("evalkit.sandbox.LONGEST_S", 0.05)
+    started = time.thread_time()
+    with pytest.raises(
+        InvalidInputError, match=r"it computes for more than 0\.05 s; loop over less|maximum recursion depth"
+    ):
+        render(task(prompt=template), pairs(1)[0])
+    assert time.thread_time() - started < 5
+
+
+def test_the_time_of_a_template_is_that_of_one_text(monkeypatch):
+    monkeypatch.setattr("evalkit.sandbox.LONGEST_S", 0.2)
+    looping = task(prompt="{% for i in range(20000) %}{% endfor %}x")
+    started = time.thread_time()
+    while time.thread_time() - started < 0.5:
+        assert render(looping, pairs(1)[0]).endswith("x")
+
+
+def test_loops_still_know_where_they_are():
+    template = (
+        "{% for i in range(4) if i != 1 %}{{ loop.index }}/{{ loop.length }}{{ ',' if not loop.last }}{% else %}none{% endfor %}"
+        "{% for k, v in {'a': 1}.items() %}{{ k }}{{ v }}{% endfor %}{% for x in [] %}{% else %}none{% endfor %}"
+        "{% for x in [[1, [2]], [3]] recursive %}{{ loop(x) if x is iterable else x }}{% endfor %}"
+    )
+    assert render(task(prompt=template, instruction=""), pairs(1)[0]).endswith("1/3,2/3,3/3a1none123")
