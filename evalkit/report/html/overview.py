@@ -22,6 +22,7 @@ KINDS: dict[str, str] = {
 }
 """Task kinds as people call them."""
 
+_BEYOND_LETTERS = 1e15
 _STEPS = ((1e12, "T"), (1e9, "B"), (1e6, "M"), (1e3, "k"))
 
 
@@ -194,11 +195,13 @@ def language_label(code: str) -> str:
 def compact(number: float | None) -> str:
     """A large number in three digits; empty where it is not known.
 
-    >>> compact(124_439_808), compact(1_300_000_000), compact(512), compact(None)
-    ('124M', '1.3B', '512', '')
+    >>> compact(124_439_808), compact(1_300_000_000), compact(512), compact(6e20), compact(None)
+    ('124M', '1.3B', '512', '6e20', '')
     """
     if number is None:
         return ""
+    if number >= _BEYOND_LETTERS:
+        return f"{number:.3g}".replace("e+", "e")
     for size, letter in _STEPS:
         if number >= size * 0.9995:
             return f"{number / size:.3g}{letter}"
