@@ -112,7 +112,11 @@ def check_entry(root: str, entry: Entry) -> Iterator[Finding]:
 
 def check_run(place: str, name: str) -> Iterator[Finding]:
     """Say what is wrong with one run folder."""
-    files = {entry.name: entry for entry in list_entries(place)}
+    try:
+        files = {entry.name: entry for entry in list_entries(place)}
+    except (OSError, EvalkitError) as error:
+        yield Finding(name, UNREADABLE, f"cannot be listed: {getattr(error, 'strerror', None) or error}")
+        return
     if RECORD not in files:
         kind, what = (CUT, "samples but no") if SAMPLES in files else (FOREIGN, "no")
         yield Finding(name, kind, f"holds {what} {RECORD}; it is no run: delete it or move it elsewhere")

@@ -67,8 +67,10 @@ def open_to_read(path: Path) -> sqlite3.Connection:
         problem = find_damage(path)
         if problem is None and path.is_file():
             return sqlite3.connect(f"file:{quote(str(path))}?mode=ro", uri=True, isolation_level=None)
-    except (sqlite3.Error, OSError) as error:
+    except sqlite3.Error as error:
         raise UnusableCacheError(f"cache {str(path)!r} cannot be read: {error}") from error
+    except OSError as error:
+        raise UnusableCacheError(f"cache {str(path)!r} cannot be read: {error.strerror or error}") from error
     raise UnusableCacheError(f"cache {str(path)!r} cannot be read: it {problem or 'is not there'}")
 
 

@@ -197,9 +197,10 @@ def open_cache(given: str | None, notice: Callable[[str], None]) -> ResponseCach
         return None
     limit = cache_limit_bytes()
     try:
-        if path.is_file() and not os.access(path, os.W_OK):
+        if os.path.isfile(path) and not os.access(path, os.W_OK):
+            cache = ResponseCache(path, open_to_read(path), limit, notice, is_read_only=True)
             notice(f"cache {path}: it may not be written; responses are looked up there, and none is added")
-            return ResponseCache(path, open_to_read(path), limit, notice, is_read_only=True)
+            return cache
         return ResponseCache(path, open_database(path, notice), limit, notice)
     except UnusableCacheError as error:
         if is_chosen(given):

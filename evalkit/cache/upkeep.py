@@ -75,7 +75,7 @@ def verify_cache(path: Path, notice: Callable[[str], None]) -> CacheCheck:
         InvalidInputError: The file was damaged as a whole; it was set aside, and an empty one begun.
     """
     if path.exists():
-        damage = find_damage(path)
+        damage = _damage(path)
         if damage is not None:
             with _opened(path, notice):
                 raise InvalidInputError(f"cache {path} {damage}; an empty one is in its place")
@@ -84,6 +84,15 @@ def verify_cache(path: Path, notice: Callable[[str], None]) -> CacheCheck:
             rows.drop(broken)
             return CacheCheck(path=str(path), responses=rows.count(), broken=len(broken))
     return CacheCheck(path=str(path), responses=0, broken=0)
+
+
+def _damage(path: Path) -> str | None:
+    try:
+        return find_damage(path)
+    except sqlite3.Error as error:
+        raise unusable(path, error) from error
+    except OSError as error:
+        raise InvalidInputError(f"cache {str(path)!r} cannot be read: {error.strerror or error}") from error
 
 
 @contextmanager

@@ -103,12 +103,13 @@ def command(as_json: bool, **flags: object) -> int:
       evalkit run --task wmt22_en_zh --model predictions:system.zh.gz --data-dir data
     """
     from evalkit.ranks import is_leader
+    from evalkit.table import printable
 
     options = RunOptions(**flags)  # type: ignore[arg-type]
     if not is_leader():
         assist(options)
         return 0
-    outcome = run_all(options, lambda line: click.echo(line, err=True))
+    outcome = run_all(options, lambda line: click.echo(printable(line), err=True))
     show(outcome, as_json)
     return conclude(outcome)
 
@@ -132,10 +133,12 @@ def conclude(outcome: Outcome) -> int:
         IncompleteError: Some runs failed.
         EvalkitError: All of them did.
     """
+    from evalkit.table import printable
+
     failures, done = outcome.failures, len(outcome.records)
     alone = failures[-1:] if not done and not outcome.is_stopped else []
     for failure in failures[: len(failures) - len(alone)]:
-        click.echo(f"evalkit: {failure}", err=True)
+        click.echo(printable(f"evalkit: {' '.join(str(failure).split())}"), err=True)
     if outcome.is_stopped:
         advice = "goes on from there" if outcome.is_resumable else "begins anew, since responses are not cached"
         raise StoppedError(f"stopped, with {done} runs kept; the same command {advice}")

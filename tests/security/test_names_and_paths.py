@@ -48,6 +48,15 @@ def test_outputs_with_escape_sequences_leave_the_terminal_alone(evalkit):
         assert is_clean(outcome.out + outcome.err), command
 
 
+def test_failures_of_several_runs_show_escape_sequences_as_text(evalkit):
+    name = f"bad{ESCAPES}.jsonl"
+    Path(name).write_text("[" * 10_000, encoding="utf-8")
+    outcome = evalkit("run", "--task", "mini_cws,mini_ner,mini_mt_en_zh", "--model", f"predictions:{name}")
+    assert outcome.code == 2
+    assert len(outcome.err.splitlines()) == 3
+    assert is_clean(outcome.err)
+
+
 @pytest.mark.parametrize("flag", ["--task", "--model", "--split", "--sample-ids", "--metrics", "--data-dir"])
 def test_messages_show_escape_sequences_as_text(evalkit, flag):
     words = {"--task": "mini_cws", "--model": "baseline:copy"} | {flag: f"x{ESCAPES}"}

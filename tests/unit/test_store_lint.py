@@ -128,6 +128,21 @@ def test_harm_is_found_and_named(run, tmp_path, harm, kind, said):
     assert all("\n" not in finding.problem for finding in findings)
 
 
+def test_a_folder_that_may_not_be_read_is_a_finding_and_the_others_are_checked(run, monkeypatch):
+    (run.parent / "another").mkdir()
+    real = Path.iterdir
+
+    def refused(self):
+        if self.name == "another":
+            raise PermissionError(13, "Permission denied")
+        return real(self)
+
+    monkeypatch.setattr(Path, "iterdir", refused)
+    sound, [finding] = check_store(str(run.parent))
+    assert (sound, finding.name, finding.kind) == (1, "another", "unreadable")
+    assert finding.problem == "cannot be listed: Permission denied"
+
+
 def test_values_of_other_metrics_come_out_again(tmp_path):
     keep_run(tmp_path, Rouge(), ["a b c", "", "d"], [["a c"], ["x"], ["d"]])
     assert check_store(str(tmp_path)) == (1, [])

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 
@@ -195,6 +196,35 @@ class TestNaming:
         (line,) = said
         assert line.startswith("cache '.evalkit/cache.sqlite' cannot be used: ")
         assert line.endswith("a run that is stopped will have to begin anew: name a file with --cache")
+
+    def test_a_default_below_a_folder_that_may_not_be_entered_is_done_without(self, tmp_path, said, monkeypatch):
+        monkeypatch.delenv("EVALKIT_CACHE")
+        monkeypatch.chdir(tmp_path)
+        real = Path.stat
+
+        def refused(self, **named):
+            if self.name == "cache.sqlite":
+                raise PermissionError(13, "Permission denied")
+            return real(self, **named)
+
+        monkeypatch.setattr(Path, "stat", refused)
+        monkeypatch.setattr(os, "access", lambda *_: False)
+        assert open_named(None, said.append) is None
+        (line,) = said
+        assert line.startswith("cache '.evalkit/cache.sqlite' cannot be used: Permission denied; ")
+
+    def test_a_file_that_may_not_even_be_read_costs_one_line(self, path, said, monkeypatch):
+        monkeypatch.setenv("EVALKIT_CACHE", str(path))
+        path.write_bytes(b"")
+        monkeypatch.setattr(os, "access", lambda *_: False)
+
+        def refused(*_):
+            raise PermissionError(13, "Permission denied")
+
+        monkeypatch.setattr("evalkit.cache.opening.find_damage", refused)
+        with pytest.raises(UnusableCacheError, match=r"cannot be read: Permission denied$"):
+            open_named(None, said.append)
+        assert said == []
 
     @pytest.mark.parametrize("by", ["flag", "environment"])
     def test_a_named_file_that_cannot_be_used_is_an_error(self, by, said, monkeypatch):
