@@ -72,8 +72,16 @@ def test_hidden_characters_are_shown_and_move_nothing(page):
     assert "\u202e" not in page.page.locator("main").evaluate("element => element.textContent")
 
 
-def test_a_very_long_word_widens_no_page(visit, hostile):
+def test_a_very_long_word_widens_no_page(page):
+    for state in VIEWS:
+        page.go(state)
+        page.page.wait_for_timeout(150)
+        assert page.page.evaluate("document.documentElement.scrollWidth") <= 1366, state
+
+
+def test_a_very_long_word_widens_no_page_of_a_phone(visit, hostile):
     one = visit(hostile, width=390, height=800)
+    one.page.locator("#filter-box summary").click()
     for state in VIEWS:
         one.go(state)
         one.page.wait_for_timeout(150)
