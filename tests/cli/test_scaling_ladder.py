@@ -14,7 +14,7 @@ def test_the_smoke_ladder_trains_fits_and_reports_and_goes_on_where_it_was(evalk
     found = outcome.json
     assert len(found["points"]["loss"]) == 9
     # Three times the tokens of a source of low entropy: no model comes near it, all learn something.
-    assert 0.2 < found["truth"]["on_texts"] < min(found["points"]["loss"]) < 2.5
+    assert 0.15 < found["truth"]["on_texts"] < min(found["points"]["loss"]) < 2.5
     text = report.read_text()
     assert text.startswith("<!-- evalkit scaling ladder --preset smoke")
     assert "| largest in |" in text
