@@ -62,13 +62,18 @@ function references({ page, examples, sides }, at) {
       el("p", { class: "quiet" }, page.kind === "qa" ? "no answer" : "none"),
     ];
   const different = [...new Set(all)];
-  const label = all.length > 1 ? `${all.length} references` : page.kind === "lm" ? "text" : "reference";
+  const only = page.kind === "lm" ? "text" : "reference";
+  const label = all.length > 1 ? referencesWords(all.length, different.length) : only;
   return page.kind === "lm"
     ? passage(label, all[0], page.language)
     : [
         el("p", { class: "name-of" }, label),
         different.map((words) => el("p", { lang: page.language, dir: "auto", class: "said" }, words)),
       ];
+}
+
+function referencesWords(all, different) {
+  return different < all ? `${all} references, ${different} different` : `${all} references`;
 }
 
 const sentence = (parts, page) => el("p", { lang: page.language, class: "said spans" }, parts);
