@@ -1,7 +1,7 @@
 """Mini question answering, English: three questions to a paragraph, one of which has no answer in it.
 
-Measures which of two events of one kind a question means, and whether the paragraph says what is asked: what looks
-like an answer is always there. A paragraph is a cluster.
+Measures which fact a question asks for, whether the paragraph tells it and, where two events of one kind are told, which of
+them is meant. A paragraph is a cluster.
 Source: evalkit, embedded suite; written by a seeded grammar, see docs/mini.md. Splits are disjoint for all sizes and
 seeds.
 Licence: Apache-2.0, as evalkit.
@@ -26,7 +26,7 @@ def _rows(split: str, size: int, seed: int) -> list[dict[str, Any]]:
 TASK = TaskSpec(
     name="mini_qa",
     kind="qa",
-    version=1,
+    version=2,
     summary="Answer questions about short news reports, or see that the report has no answer.",
     language="en",
     paper="evalkit, embedded suite",

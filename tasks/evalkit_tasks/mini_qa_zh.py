@@ -1,7 +1,7 @@
 """Mini question answering, Chinese: three questions to a paragraph, each with an answer in it.
 
-Measures which of two events of one kind a question means. All questions have answers, since the official scorer for
-Chinese, that of CMRC 2018, knows no others. A paragraph is a cluster.
+Measures which fact a question asks for and, where two events of one kind are told, which of them it means. All questions
+have answers, since the official scorer for Chinese, that of CMRC 2018, knows no others. A paragraph is a cluster.
 Source: evalkit, embedded suite; written by a seeded grammar, see docs/mini.md. Splits are disjoint for all sizes and
 seeds.
 Licence: Apache-2.0, as evalkit.
@@ -26,7 +26,7 @@ def _rows(split: str, size: int, seed: int) -> list[dict[str, Any]]:
 TASK = TaskSpec(
     name="mini_qa_zh",
     kind="qa",
-    version=1,
+    version=2,
     summary="Answer questions about short Chinese news reports.",
     language="zh",
     paper="evalkit, embedded suite",

@@ -72,6 +72,15 @@ def facts_of(kind: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(row[1] for row in sections("mini_news_en.tsv")[kind] if row[0] == "fact"))
 
 
+def answer_type(slot: str) -> str:
+    """Return what a question for a slot asks for: who, where, a number, or the slot itself if it is none of these."""
+    if slot in (*_PEOPLE.split(), *_COMPANIES.split(), "winner"):
+        return "who"
+    if slot in (*_COUNTS, *_SUMS, "demand"):
+        return "number"
+    return "where" if slot in ("city", "home") else slot
+
+
 @cache
 def in_summary(kind: str) -> tuple[str, ...]:
     """Return the facts that a summary of this kind holds."""
@@ -109,10 +118,10 @@ class Report(NamedTuple):
         template = pick(rng, templates(language, self.kind, "question", slot))[0]
         return self._filled(template, which, "full", language).text
 
-    def is_told_in(self, context: str, language: str) -> bool:
-        """Whether a text names all that tells the other event apart from its like."""
-        named = templates(language, self.kind, "full", "other")[0][0]
-        values = (self.other[slot].of(language).replace(" ", "") for slot in parts_of(named)[1::2])
+    def is_told_in(self, context: str, which: str, language: str) -> bool:
+        """Whether a text names all that tells the main or the other event apart from its like."""
+        named = templates(language, self.kind, "full", which)[0][0]
+        values = (self.values(which)[slot].of(language).replace(" ", "") for slot in parts_of(named)[1::2])
         return all(value in context.replace(" ", "") for value in values)
 
     def summaries(self, language: str) -> list[str]:

@@ -1,3 +1,4 @@
+import math
 from collections import Counter, defaultdict
 from random import Random
 
@@ -5,7 +6,7 @@ import pytest
 
 from evalkit_tasks import mini_qa, mini_qa_zh
 from evalkit_tasks.mini import questions
-from evalkit_tasks.mini.news import KINDS, ReportMaker, facts_of, templates
+from evalkit_tasks.mini.news import KINDS, ReportMaker, answer_type, facts_of, templates
 from evalkit_tasks.mini.templates import parts_of
 
 ENGLISH = questions.rows("en", True, "test", 600, 0)
@@ -45,21 +46,47 @@ def test_some_answers_have_an_alternative():
     assert counts[2] > 50
 
 
-def test_unanswerable_question_has_a_look_alike_in_its_paragraph():
-    """A question about a sum, a number or a place finds one in the text."""
-    for row in ENGLISH:
-        if not row["answers"] and row["question"].startswith(("How many", "How much", "How large")):
-            assert any(character.isdigit() for character in row["context"])
+def test_answers_of_a_paragraph_are_of_different_types_unless_it_tells_two_events_of_one_kind():
+    rng = Random(5)
+    for _ in range(200):
+        maker = ReportMaker(rng, True)
+        main = maker.draw(rng.choice(questions.KINDS))
+        other = None if rng.random() < 0.5 else maker.draw("storm" if main.kind == "match" else "match")
+        told = questions.paragraph(rng, main, other, 2, "en")
+        types = [answer_type(slot) for _, slot in told.answers]
+        assert len(set(types)) == len(types)
 
 
-@pytest.mark.parametrize("seed", range(20))
-def test_no_unanswerable_question_is_one_that_the_paragraph_answers(seed):
+@pytest.mark.parametrize("kind", questions.KINDS)
+def test_a_kind_that_is_told_has_facts_of_three_types_and_only_numbers_begin_with_a_digit(kind):
+    report = ReportMaker(Random(1), True).draw(kind)
+    assert len({answer_type(slot) for slot in facts_of(kind)}) >= 3
+    for slot in facts_of(kind):
+        assert report.main[slot].of("en")[0].isdigit() == (answer_type(slot) == "number")
+
+
+def test_four_paragraphs_of_five_tell_one_event():
+    """Of two events, one is told as an earlier one, with its year."""
+    told = {row["cluster"]: row["context"] for row in questions.rows("en", True, "train", 3000, 0)}
+    years = [any(f" {year}" in text for year in range(1990, 2020)) for text in told.values()]
+    assert sum(years) / len(years) == pytest.approx(0.2, abs=4 * math.sqrt(0.16 / len(years)))
+
+
+@pytest.mark.parametrize("second", ["none", "one kind", "two kinds"])
+@pytest.mark.parametrize("seed", range(8))
+def test_no_unanswerable_question_is_one_that_the_paragraph_answers(seed, second):
     rng = Random(seed)
     maker = ReportMaker(rng, True)
-    report = maker.draw()
-    told = questions.paragraph(rng, report, "en")
-    stranger = maker.draw(report.kind)
-    answered = {report.question(rng, which, slot, "en") for which, slot in told.answers for _ in range(20)}
+    main = maker.draw(questions.KINDS[seed % 6])
+    others = {
+        "none": None,
+        "one kind": main,
+        "two kinds": maker.draw(next(kind for kind in KINDS if kind != main.kind)),
+    }
+    other = others[second]
+    told = questions.paragraph(rng, main, other, 2, "en")
+    stranger = maker.draw((other or main).kind)
+    answered = {told.question(rng, which, slot, "en") for which, slot in told.answers for _ in range(20)}
     for _ in range(20):
         rows = questions.asked(rng, told, stranger, "en", True)
         (unanswerable,) = (row["question"] for row in rows if not row["answers"])
