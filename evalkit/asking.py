@@ -11,12 +11,12 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from itertools import chain, compress
-from typing import Protocol, TypeAlias
+from typing import Protocol, TypeAlias, overload
 
 from evalkit.cache.keys import Keys
 from evalkit.cache.responses import ResponseCache
 from evalkit.encoding import response_from_json, response_to_json
-from evalkit.errors import EvalkitError, InvalidInputError
+from evalkit.errors import EvalkitError, InvalidInputError, StoppedError
 from evalkit.requests import (
     ClassifyRequest,
     GenerateRequest,
@@ -87,15 +87,48 @@ class Alone:
         for unit in units:
             if stop.is_asked:
                 return
-            with closing(answer_unit(self._adapter, [question.request for question in unit])) as responses:
+            requests: Sequence[Request] = [question.request for question in unit]
+            if not self._finishes_units:
+                requests = _UntilStopped(requests, stop)
+            # What is stopped has answered what was in hand.
+            with suppress(StoppedError), closing(answer_unit(self._adapter, requests)) as responses:
                 pairs = zip(unit, responses, strict=True)
                 if self._is_whole:
                     yield list(pairs)
                     continue
                 for pair in pairs:
                     yield [pair]
-                    if stop.is_asked and not self._finishes_units:
-                        return
+
+
+class _UntilStopped(Sequence[Request]):
+    """Requests that an adapter takes one after the other, as it begins them.
+
+    Args:
+        requests: All of them.
+        stop: Whether someone wants the run to end.
+
+    Raises:
+        StoppedError: While they are taken: no further one is wanted, but answers to those that were taken are.
+    """
+
+    def __init__(self, requests: Sequence[Request], stop: Stop) -> None:
+        self._requests, self._stop = requests, stop
+
+    def __len__(self) -> int:
+        return len(self._requests)
+
+    def __iter__(self) -> Iterator[Request]:
+        for request in self._requests:
+            if self._stop.is_asked:
+                raise StoppedError("no further request is wanted")
+            yield request
+
+    @overload
+    def __getitem__(self, place: int) -> Request: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[Request]: ...
+    def __getitem__(self, place: int | slice) -> Request | Sequence[Request]:
+        return self._requests[place]
 
 
 def answer_unit(adapter: ModelAdapter, requests: Sequence[Request]) -> Generator[Response, None, None]:

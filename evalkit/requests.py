@@ -304,5 +304,8 @@ class ModelAdapter(Protocol):
         ...
 
     def answer(self, requests: Sequence[Request]) -> Iterator[Response]:
-        """Answer every request, in order, with the same ids, as soon as each is known."""
+        """Answer every request, in order, with the same ids, as soon as each is known.
+
+        Taking requests may raise `StoppedError`: who has begun others by then may still answer them, and raises it then.
+        """
         ...

@@ -29,7 +29,7 @@ from email.utils import parsedate_to_datetime
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
-from evalkit.errors import EvalkitError, InvalidInputError
+from evalkit.errors import EvalkitError, InvalidInputError, StoppedError
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -75,7 +75,7 @@ class MalformedError(InvalidInputError):
     """An answer has another form than the interface says."""
 
 
-class StoppedError(EvalkitError):
+class ClosedClientError(EvalkitError):
     """The client was stopped while something was being asked."""
 
 
@@ -162,7 +162,7 @@ class JsonClient:
         Raises:
             RefusedError: The server answered with a status that more attempts would not change.
             UnansweredError: All attempts failed.
-            StoppedError: The client was stopped.
+            ClosedClientError: The client was stopped.
         """
         attempt = 0
         while not self._stopped.is_set():
@@ -177,7 +177,7 @@ class JsonClient:
                 wait_s = max(self._policy.wait_s(attempt, label), trouble.wait_s)
             if self._pause(wait_s):
                 break
-        raise StoppedError(f"{label}: no longer asked")
+        raise ClosedClientError(f"{label}: no longer asked")
 
     def stop(self) -> None:
         """Let nothing more be asked, and end what is being asked."""
@@ -366,16 +366,27 @@ def ask_in_order(items: Iterable[T], ask: Callable[[T], R], workers: int, stop: 
         ask: Called in threads.
         workers: Items at once.
         stop: Called when answers are no longer wanted, or there are no more: ends what is being asked.
+
+    Raises:
+        StoppedError: The items did, since no more are wanted; what was being asked by then is answered before.
     """
     pool = ThreadPoolExecutor(workers, thread_name_prefix="evalkit-ask")
     waiting: deque[Future[R]] = deque()
+    stopped = None
     try:
-        for item in items:
-            waiting.append(pool.submit(ask, item))
-            if len(waiting) >= 4 * workers:  # so far others may run ahead of a slow one
-                yield waiting.popleft().result()
+        try:
+            for item in items:
+                waiting.append(pool.submit(ask, item))
+                if len(waiting) >= 4 * workers:  # so far others may run ahead of a slow one
+                    yield waiting.popleft().result()
+        except StoppedError as error:
+            stopped = error
+            while waiting and waiting[-1].cancel():
+                waiting.pop()
         while waiting:
             yield waiting.popleft().result()
+        if stopped is not None:
+            raise stopped
     finally:
         stop()
         pool.shutdown(wait=True, cancel_futures=True)

@@ -231,6 +231,13 @@ def load_tokenizer(folder: Path) -> Tokenizer:
         MissingResourceError: The folder has no such file.
         DataError: A file cannot be used.
     """
+    try:
+        return _load(folder)
+    except UnicodeEncodeError as error:
+        raise DataError(folder, f"a token of it holds half a character: {error.object!r:.60}; mend the file") from error
+
+
+def _load(folder: Path) -> Tokenizer:
     settings = dict(_settings(folder, "special_tokens_map.json")) | dict(_settings(folder, "tokenizer_config.json"))
     config = _settings(folder, "config.json")
     for files, read in _LAYOUTS:

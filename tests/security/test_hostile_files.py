@@ -186,6 +186,17 @@ def test_tokenizers_that_are_none(evalkit, checkpoint, content):
     refused(asked(evalkit, checkpoint), "tokenizer.json")
 
 
+@pytest.mark.parametrize("name", ["tokenizer.json", "tokenizer_config.json", "config.json"])
+def test_half_characters_in_settings_are_refused_or_passed_over(evalkit, checkpoint, name):
+    path = checkpoint / name
+    content = json.loads(path.read_text(encoding="utf-8"))
+    content |= {"unk_token": "\ud800", "eos_token": "\ud800", "added_tokens": [{"id": 0, "content": "\ud800"}]}
+    path.write_text(json.dumps(content), encoding="utf-8")
+    outcome = asked(evalkit, checkpoint)
+    assert outcome.code in (0, 2), outcome.err
+    assert len(outcome.err.strip().splitlines()) == 1
+
+
 def test_a_pipe_is_not_waited_for(evalkit, tmp_path):
     import os
 

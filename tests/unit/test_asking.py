@@ -12,7 +12,7 @@ from evalkit.cache.keys import Keys
 from evalkit.cache.opening import open_database
 from evalkit.cache.responses import ResponseCache
 from evalkit.encoding import REQUESTS
-from evalkit.errors import EvalkitError
+from evalkit.errors import EvalkitError, StoppedError
 from evalkit.requests import GenerateRequest, GenerateResponse, ModelInfo, Request, Response
 from evalkit.stopping import Stop
 
@@ -198,6 +198,30 @@ class TestStopping:
         again = Model()
         ask(again, requests(*"abcdef"), cache=cache)
         assert again.asked == ["e3", "e4", "e5"]
+        cache.close()
+
+    def test_what_an_adapter_has_begun_is_answered_and_kept(self, open_cache):
+        class Ahead(Model):
+            """Begins three requests before it answers the first."""
+
+            def answer(self, requests):
+                begun, stopped = [], None
+                try:
+                    for request in requests:
+                        begun.append(request)
+                        if len(begun) == 3:
+                            yield from super().answer([begun.pop(0)])
+                except StoppedError as error:
+                    stopped = error
+                yield from super().answer(begun)
+                if stopped is not None:
+                    raise stopped
+
+        cache, model = open_cache(), Ahead()
+        stop, ticks = self.stopped_after(2)
+        _, found = ask(model, requests(*"abcdefgh"), cache=cache, stop=stop, ticks=ticks)
+        assert [response is not None for response in found] == [True] * 4 + [False] * 4
+        assert model.asked == ["e0", "e1", "e2", "e3"]
         cache.close()
 
     @pytest.mark.parametrize(

@@ -6,15 +6,16 @@ from datetime import UTC, datetime
 import pytest
 
 from evalkit.adapters.openai_http import (
+    ClosedClientError,
     JsonClient,
     MalformedError,
     RefusedError,
     RetryPolicy,
-    StoppedError,
     UnansweredError,
     ask_in_order,
     retry_after_s,
 )
+from evalkit.errors import StoppedError
 
 KEY = "sk-0123456789"
 
@@ -277,7 +278,7 @@ def test_a_stopped_client_asks_nothing_more_and_ends_what_it_asks(serve, make_re
     def ask():
         try:
             client.ask("x", {}, identity, "question")
-        except StoppedError as error:
+        except ClosedClientError as error:
             errors.append(error)
 
     thread = threading.Thread(target=ask)
@@ -287,7 +288,7 @@ def test_a_stopped_client_asks_nothing_more_and_ends_what_it_asks(serve, make_re
     thread.join(5)
     is_over.set()
     assert len(errors) == 1
-    with pytest.raises(StoppedError):
+    with pytest.raises(ClosedClientError):
         client.ask("x", {}, identity, "question")
     assert len(server.asked) == 1
 
@@ -307,6 +308,29 @@ def test_answers_come_in_order_and_no_more_than_the_workers_are_asked_at_once():
 
     assert list(ask_in_order(range(40), ask, 4, lambda: None)) == [number * 2 for number in range(40)]
     assert 1 < most <= 4
+
+
+def test_when_no_more_is_wanted_what_is_being_asked_is_answered_and_what_waits_is_not_asked():
+    asked, wanted = [], threading.Event()
+
+    def items():
+        for number in range(100):
+            if number == 7:
+                wanted.set()
+                raise StoppedError("enough")
+            yield number
+
+    def ask(number):
+        asked.append(number)
+        assert wanted.wait(10)
+        return number
+
+    answers = []
+    with pytest.raises(StoppedError, match="enough"):
+        answers.extend(ask_in_order(items(), ask, 2, lambda: None))
+    assert answers == sorted(asked), "every answer that was paid for arrives"
+    assert answers[:2] == [0, 1]
+    assert len(answers) <= 4
 
 
 def test_answers_leave_before_all_is_asked():
