@@ -1,11 +1,11 @@
 """Train every model of the embedded suite, measure all of them and all baselines, and hold each against what it should reach.
 
-    python benchmarks/demo.py [--jobs 2] [--seeds 0 1 2] [--report reports/mini_models.md]
+    python benchmarks/demo.py [--jobs 2] [--seeds 0 1 2] [--strict] [--report reports/mini_models.md]
 
 Two jobs at a time unless told otherwise, one thread each; a model is trained, then asked the test split of the task that it is
-for. Prints one table and writes `runs/demo.html`; trainings that have ended before are not repeated. Ends with code 1 where a
-model misses its target, or does not beat every baseline by more than both intervals, or finds texts likelier than their source
-does, which would be a leak. The first job that fails ends the others.
+for. Prints one table and writes `runs/demo.html`; trainings that have ended before are not repeated. The table names what a model
+does not show: that it misses its target, does not beat every baseline by more than both intervals, or finds texts likelier than
+their source does, which would be a leak. With --strict that ends with code 1. The first job that fails ends the others.
 """
 
 from __future__ import annotations
@@ -285,6 +285,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--jobs", type=int, default=2, help="how many at a time, one thread each")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0], help="seeds of the trainings")
+    parser.add_argument(
+        "--strict", action="store_true", help="end with code 1 where a model misses what it should show"
+    )
     parser.add_argument("--report", type=Path, help="also write the table to this file")
     flags = parser.parse_args()
     trained, baselines = collect(flags.seeds, flags.jobs)
@@ -295,7 +298,7 @@ def main() -> int:
     if flags.report:
         words = ["python", "benchmarks/demo.py", *sys.argv[1:]]
         flags.report.write_text(f"<!-- {shlex.join(words)} -->\n{text}", encoding="utf-8")
-    return 0 if is_fine else 1
+    return 0 if is_fine or not flags.strict else 1
 
 
 if __name__ == "__main__":
