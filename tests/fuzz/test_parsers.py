@@ -1,10 +1,14 @@
 """Parsers on broken files, in short: benchmarks/fuzzing.py does it for minutes."""
 
+import copy
+import json
+import struct
+
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.fuzz.parsers import PARSERS
+from tests.fuzz.parsers import PARSERS, RECORD
 
 MARKS = [b"\n", b"\r\n", b"\t", b" ", b"{", b"}", b"[", b"]", b'"', b":", b",", b"=", b"#", b"\0", "字".encode()]
 WORDS = [b"null", b"1e999", b"-1", b"NaN", b"\\ud800", b"B-", b"O", b"-DOCSTART-", b"task", b"[[check]]"]
@@ -22,6 +26,53 @@ def broken(draw, seeds):
         piece = draw(st.one_of(PIECES, st.binary(max_size=6), st.just(content[start:end] * 2), st.just(b"")))
         content = content[:start] + piece + content[end:]
     return content
+
+
+NUMBERS = [0, -1, 1.5, 2**63, -(2**70), 1e308, float("nan"), float("inf")]
+TEXTS = ["", "x", "\ud800", "\u2028", "a" * 300, "../x", "\x1b[31m", "\0"]
+VALUES = [None, True, *NUMBERS, *TEXTS, [], {}, [[]], [None], [1, 1, 1], [1e308, 1e308, 1], [8, 0], {"a": 1}]
+TENSORS = {
+    "a": {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]},
+    "b": {"dtype": "BF16", "shape": [], "data_offsets": [8, 10]},
+}
+DOCUMENTS = {
+    "record": RECORD,
+    "samples": json.loads(PARSERS["samples"].seeds[0]),
+    "squad": json.loads(PARSERS["squad"].seeds[0]),
+    "predictions": {"id": "s1", "prediction": {"logprob_nats": -1.5, "token_count": 2}},
+    "safetensors": TENSORS,
+}
+
+
+def places(value):
+    """All containers of a document, each with one of its keys."""
+    keys = list(value) if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ()
+    for key in keys:
+        yield value, key
+        yield from places(value[key])
+
+
+@st.composite
+def odd(draw, document):
+    """A document of which some values are others, or gone: what is JSON, but not what was expected."""
+    document = copy.deepcopy(document)
+    for _ in range(draw(st.integers(1, 3))):
+        holder, key = draw(st.sampled_from(list(places(document)) or [({"": 0}, "")]))
+        if draw(st.booleans()) or not draw(st.booleans()):
+            holder[key] = copy.deepcopy(draw(st.sampled_from(VALUES)))
+        else:
+            del holder[key]
+    return json.dumps(document, ensure_ascii=draw(st.booleans())).encode("utf-8", "surrogatepass")
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+@settings(max_examples=200, deadline=2000, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_json_that_is_not_what_was_expected_is_read_or_refused_in_one_line(tmp_path, name, data):
+    content = data.draw(odd(DOCUMENTS[name]))
+    if name == "safetensors":
+        content = struct.pack("<Q", len(content)) + content + bytes(data.draw(st.sampled_from([0, 8, 10, 16])))
+    PARSERS[name].survives(content, tmp_path)
 
 
 @pytest.mark.parametrize("name", PARSERS)
