@@ -17,6 +17,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -33,6 +34,8 @@ def fuzz_one(name: str, folder: Path, seconds: int) -> None:
 
     with atheris.instrument_imports(include=["evalkit"]):
         from tests.fuzz.parsers import PARSERS
+
+    from tests.fuzz.odd_json import altered
 
     parser = PARSERS[name]
     corpus = folder / name
@@ -51,8 +54,23 @@ def fuzz_one(name: str, folder: Path, seconds: int) -> None:
         parser.survives(content, place)
         signal.setitimer(signal.ITIMER_PROF, 0)
 
-    flags = [f"-max_total_time={seconds}", f"-timeout={STUCK_S}", f"-rss_limit_mb={MEMORY_MB}", "-max_len=4096"]
-    atheris.Setup([sys.argv[0], str(corpus), f"-artifact_prefix={folder}/{name}-", *flags], try_one)
+    def mutate(content: bytes, size: int, seed: int) -> bytes:
+        if seed % 2:
+            with suppress(ValueError):
+                return altered(content, seed)[:size]
+        changed: bytes = atheris.Mutate(content, size)
+        return changed
+
+    flags = [
+        f"-max_total_time={seconds}",
+        f"-timeout={STUCK_S}",
+        f"-rss_limit_mb={MEMORY_MB}",
+        "-max_len=4096",
+        "-len_control=0",
+    ]
+    atheris.Setup(
+        [sys.argv[0], str(corpus), f"-artifact_prefix={folder}/{name}-", *flags], try_one, custom_mutator=mutate
+    )
     atheris.Fuzz()
 
 

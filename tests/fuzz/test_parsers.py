@@ -8,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.fuzz.odd_json import VALUES, places
 from tests.fuzz.parsers import PARSERS, RECORD
 
 MARKS = [b"\n", b"\r\n", b"\t", b" ", b"{", b"}", b"[", b"]", b'"', b":", b",", b"=", b"#", b"\0", "字".encode()]
@@ -28,9 +29,6 @@ def broken(draw, seeds):
     return content
 
 
-NUMBERS = [0, -1, 1.5, 2**63, -(2**70), 1e308, float("nan"), float("inf")]
-TEXTS = ["", "x", "\ud800", "\u2028", "a" * 300, "../x", "\x1b[31m", "\0"]
-VALUES = [None, True, *NUMBERS, *TEXTS, [], {}, [[]], [None], [1, 1, 1], [1e308, 1e308, 1], [8, 0], {"a": 1}]
 TENSORS = {
     "a": {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]},
     "b": {"dtype": "BF16", "shape": [], "data_offsets": [8, 10]},
@@ -42,14 +40,6 @@ DOCUMENTS = {
     "predictions": {"id": "s1", "prediction": {"logprob_nats": -1.5, "token_count": 2}},
     "safetensors": TENSORS,
 }
-
-
-def places(value):
-    """All containers of a document, each with one of its keys."""
-    keys = list(value) if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ()
-    for key in keys:
-        yield value, key
-        yield from places(value[key])
 
 
 @st.composite
@@ -70,6 +60,8 @@ def odd(draw, document):
 @given(data=st.data())
 def test_json_that_is_not_what_was_expected_is_read_or_refused_in_one_line(tmp_path, name, data):
     content = data.draw(odd(DOCUMENTS[name]))
+    if name == "samples":
+        content += b"\n"  # A last line without an end counts as cut, and is not looked at.
     if name == "safetensors":
         content = struct.pack("<Q", len(content)) + content + bytes(data.draw(st.sampled_from([0, 8, 10, 16])))
     PARSERS[name].survives(content, tmp_path)
