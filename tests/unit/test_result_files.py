@@ -2,6 +2,7 @@
 
 import os
 import resource
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -10,12 +11,15 @@ from evalkit.errors import InvalidInputError
 from evalkit.result_files import write_result
 
 
-@pytest.fixture
-def small_disk(tmp_path):
-    """A folder on a disk that has no room for a byte, as far as this process may fill it."""
+@contextmanager
+def full_disk():
+    """No file of this process may hold a byte more; no longer than the test needs it, since its runner writes files too."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    yield tmp_path, lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (0, before[1]))
-    resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 def test_folders_are_made_and_half_characters_escaped(tmp_path):
@@ -24,14 +28,13 @@ def test_folders_are_made_and_half_characters_escaped(tmp_path):
 
 
 @pytest.mark.parametrize("before", [{}, {"r.md": b"older"}])
-def test_a_disk_without_room_leaves_what_was_there(small_disk, before):
-    folder, fill = small_disk
+def test_a_disk_without_room_leaves_what_was_there(tmp_path, before):
     for name, content in before.items():
-        (folder / name).write_bytes(content)
-    fill()
-    with pytest.raises(InvalidInputError, match=r"cannot write .*: File too large; choose another file"):
-        write_result(folder / "r.md", b"new")
-    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+        (tmp_path / name).write_bytes(content)
+    said = r"cannot write .*: File too large; choose another file"
+    with full_disk(), pytest.raises(InvalidInputError, match=said):
+        write_result(tmp_path / "r.md", b"new")
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
 def test_a_file_keeps_its_permissions_and_a_new_one_follows_the_umask(tmp_path):
