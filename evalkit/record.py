@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from evalkit.errors import InvalidInputError
+from evalkit.table import printable
 
 COMPLETE = "complete"
 """Status of a run that answered all its examples."""
@@ -116,7 +117,7 @@ class RunRecord:
             document = json.loads(text)
             version = document["schema_version"]
             if version > SCHEMA_VERSION:
-                writer = document.get("environment", {}).get("evalkit", "a newer version")
+                writer = printable(str(document.get("environment", {}).get("evalkit", "a newer version")))
                 raise InvalidInputError(
                     f"run record of schema {version}, written by evalkit {writer}; this evalkit reads up to schema"
                     f" {SCHEMA_VERSION}: install that version or a newer one"
@@ -130,7 +131,8 @@ class RunRecord:
         except RecursionError as error:
             raise InvalidInputError("not a run record: run.json is nested too deeply; the folder was edited") from error
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise InvalidInputError(f"not a run record: {error}; expected the run.json of a run folder") from error
+            problem = printable(str(error))
+            raise InvalidInputError(f"not a run record: {problem}; expected the run.json of a run folder") from error
 
 
 def _statistics(stored: Mapping[str, Any]) -> StoredStatistics:

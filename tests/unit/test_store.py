@@ -89,13 +89,25 @@ def test_a_run_that_fails_half_way_leaves_nothing_on_another_file_system(monkeyp
 
 @pytest.mark.parametrize(
     ("content", "expected"),
-    [("[" * 100_000, "not a run record: run.json is nested too deeply"), ("{}", "not a run record: 'schema_version'")],
+    [
+        ("[" * 100_000, "not a run record: run.json is nested too deeply"),
+        ("{}", "not a run record: 'schema_version'"),
+        (
+            '{"schema_version": 1, "metrics": [], "statistics": {}, "warnings": [], "timi\\ng": 0}',
+            "not a run record: RunRecord.__init__() got an unexpected keyword argument 'timi g'",
+        ),
+        (
+            '{"schema_version": 99, "environment": {"evalkit": "9\\n\\u001b[2J"}}',
+            "run record of schema 99, written by evalkit 9 \\x1b[2J;",
+        ),
+    ],
 )
-def test_a_record_that_cannot_be_read_is_named(tmp_path, content, expected):
+def test_a_record_that_cannot_be_read_is_named_in_one_line(tmp_path, content, expected):
     (tmp_path / "run.json").write_text(content)
     with pytest.raises(DataError) as caught:
         read_record(tmp_path)
     assert str(caught.value).startswith(f"{tmp_path / 'run.json'}: {expected}")
+    assert "\n" not in str(caught.value)
 
 
 def test_a_pipe_or_nothing_at_all_is_no_record(tmp_path: Path):
