@@ -11,33 +11,16 @@ import json
 import math
 import random
 from dataclasses import dataclass
-from types import SimpleNamespace
 
 import torch
 import transformers
 from roofline import least_seconds, seconds
+from signs import SignTokenizer
 
 from evalkit.adapters.causal import CausalAdapter
 from evalkit.checkpoints.huggingface import to_ours
 from evalkit.requests import GenerateRequest, ModelInfo, ModelSettings
 from evalkit_models.gpt import GPT, GPTConfig
-
-_FIRST = 0x10000
-
-
-class SignTokenizer:
-    """One character a token, so that tokenizing costs next to nothing on either side."""
-
-    bos_id = eos_id = None
-    frame = SimpleNamespace(before=())
-
-    def ids_of_each(self, texts: list[str]) -> list[list[int]]:
-        """Give each character's number."""
-        return [[ord(sign) - _FIRST for sign in text] for text in texts]
-
-    def decode(self, ids: list[int]) -> str:
-        """Give each number's character."""
-        return "".join(chr(_FIRST + index) for index in ids)
 
 
 @dataclass(frozen=True)

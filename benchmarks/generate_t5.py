@@ -12,35 +12,18 @@ import json
 import math
 import random
 from dataclasses import dataclass
-from types import SimpleNamespace
 
 import torch
 import transformers
 from roofline import least_seconds, seconds
+from signs import SignTokenizer
 
 from evalkit.adapters.seq2seq import Seq2SeqAdapter
 from evalkit.checkpoints.huggingface import to_ours
 from evalkit.requests import GenerateRequest, ModelInfo, ModelSettings
 from evalkit_models.t5 import SIZES, T5
 
-_FIRST = 0x10000
 _END = 1
-
-
-class SignTokenizer:
-    """One character a token, so that tokenizing costs next to nothing on either side; no answer has an end of its own."""
-
-    bos_id = eos_id = None
-    pad_id = 0
-    frame = SimpleNamespace(before=(), after=(_END,))
-
-    def ids_of_each(self, texts: list[str]) -> list[list[int]]:
-        """Split texts into characters."""
-        return [[ord(sign) - _FIRST for sign in text] for text in texts]
-
-    def decode(self, ids: list[int]) -> str:
-        """Join characters."""
-        return "".join(chr(_FIRST + index) for index in ids)
 
 
 @dataclass(frozen=True)
@@ -170,7 +153,7 @@ def compare(row: Row, given: argparse.Namespace) -> dict[str, object]:
         [source.randrange(2, given.vocabulary) for _ in range(source.randint(8, 120))] for _ in range(row.prompts)
     ]
     limits = [source.randint(*row.new) for _ in prompts]
-    tokenizer = SignTokenizer()
+    tokenizer = SignTokenizer(after=(_END,))
     requests = [
         GenerateRequest(example_id=str(place), prompt=tokenizer.decode(ids), max_new_tokens=limit)
         for place, (ids, limit) in enumerate(zip(prompts, limits, strict=True))

@@ -20,10 +20,10 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import torch
+from signs import SignTokenizer
 
 from evalkit.adapters.causal import CausalAdapter
 from evalkit.adapters.encoder.passages import Passage
@@ -38,22 +38,6 @@ from evalkit_models.gpt import SIZES as GPT_SIZES
 ROOT = Path(__file__).resolve().parents[1]
 TESTS_LIMIT_S = {"cuda": 240, "cpu": 1200}
 """Seconds that the tests may take: on a GPU the whole script has six minutes."""
-_FIRST = 0x10000
-
-
-class SignTokenizer:
-    """One character a token, so that tokenizing costs next to nothing."""
-
-    bos_id, eos_id = 0, None
-    frame = SimpleNamespace(before=())
-
-    def ids_of_each(self, texts: list[str]) -> list[list[int]]:
-        """Give each character's number."""
-        return [[ord(sign) - _FIRST for sign in text] for text in texts]
-
-    def decode(self, ids: list[int]) -> str:
-        """Give each number's character."""
-        return "".join(chr(_FIRST + index) for index in ids)
 
 
 @dataclass(frozen=True)
@@ -126,7 +110,7 @@ def texts(config: GPTConfig | BertConfig, count: int, length: int, seed: int = 1
 def adapter_of(model: GPT, made: Setup, **settings: Any) -> CausalAdapter:
     """Put an adapter around a model."""
     info = ModelInfo(ref="random", name="random", digest="", family="gpt")
-    return CausalAdapter(model, SignTokenizer(), info, ModelSettings(device=str(made.device), **settings))
+    return CausalAdapter(model, SignTokenizer(bos_id=0), info, ModelSettings(device=str(made.device), **settings))
 
 
 def generation(made: Setup, bandwidth: float) -> Iterator[dict[str, Any]]:
@@ -143,7 +127,7 @@ def generation(made: Setup, bandwidth: float) -> Iterator[dict[str, Any]]:
 def _generated(
     made: Setup, model: GPT, batch: int, bandwidth: float, *, is_compiled: bool
 ) -> tuple[dict[str, Any], list[str]]:
-    config, tokenizer = made.gpt, SignTokenizer()
+    config, tokenizer = made.gpt, SignTokenizer(bos_id=0)
     requests = [
         GenerateRequest(example_id=str(place), prompt=tokenizer.decode(ids), max_new_tokens=made.new_tokens)
         for place, ids in enumerate(texts(config, batch, made.length // 4))
@@ -188,7 +172,8 @@ def _gpt_scored(made: Setup, rate: float, *, is_compiled: bool) -> Iterator[dict
     adapter = adapter_of(new_model(GPT, made.gpt, made.device, torch.bfloat16), made, compile=is_compiled)
     rows = texts(made.gpt, made.texts, length)
     requests = [
-        RollingRequest(example_id=str(place), text=SignTokenizer().decode(ids)) for place, ids in enumerate(rows)
+        RollingRequest(example_id=str(place), text=SignTokenizer(bos_id=0).decode(ids))
+        for place, ids in enumerate(rows)
     ]
     work = operations(made.gpt, length, is_causal=True, with_head=True) * made.texts
     time_s = seconds(made.device, lambda: list(adapter.answer(requests)), made.rounds)

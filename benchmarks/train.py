@@ -76,8 +76,8 @@ ROWS = (
     Row("bf16 autocast", "transformers Trainer", 1.3, is_bf16=True),
 )
 
-Side = Callable[[Sequence[Sequence[int]], int], list[float]]
-"""Trains on batches, given as places and the number of the first; says the loss of each."""
+Side = Callable[[Sequence[Any], int], list[float]]
+"""Trains on batches, places of texts or tensors, from the number of the first on; says the loss of each."""
 
 
 def objective_for(row: Row) -> CausalLm:
@@ -123,7 +123,7 @@ def plain_side(model: GPT, objective: CausalLm, row: Row) -> Side:
             losses.append(loss.item())
         return losses
 
-    return train  # type: ignore[return-value]
+    return train
 
 
 def trainer_side(model: GPT, objective: CausalLm, row: Row) -> Side:
@@ -169,7 +169,7 @@ def trainer_side(model: GPT, objective: CausalLm, row: Row) -> Side:
             trainer.train()
         return [entry["loss"] for entry in trainer.state.log_history if "loss" in entry]
 
-    return train  # type: ignore[return-value]
+    return train
 
 
 CLOCK: dict[str, float] = {}
