@@ -84,3 +84,8 @@ class StoppedError(EvalkitError):
     """Someone asked to stop; what was in hand is done and kept."""
 
     exit_code: ClassVar[int] = 130
+
+
+def reason_of(error: BaseException) -> str:
+    """What an error of another library says, in one line of at most 200 characters; its type where it says nothing."""
+    return (" ".join(str(error).split()) or type(error).__name__)[:200]

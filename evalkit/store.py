@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from evalkit.errors import DataError, EvalkitError, InvalidInputError, MissingResourceError
+from evalkit.errors import DataError, EvalkitError, InvalidInputError, MissingResourceError, reason_of
 from evalkit.json_files import CONFIG_BYTES
 from evalkit.record import RunRecord
 
@@ -94,9 +94,8 @@ class RunStore:
             raise self._unwritable(error) from error
 
     def _unwritable(self, error: Exception) -> InvalidInputError:
-        reason = " ".join(str(error).split()) or type(error).__name__
         return InvalidInputError(
-            f"cannot write runs into {self.root!r}: {reason:.200}; choose another folder or address with --out"
+            f"cannot write runs into {self.root!r}: {reason_of(error)}; choose another folder or address with --out"
         )
 
     def keep(self, record: RunRecord, samples: Iterable[Mapping[str, Any]]) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 
 from evalkit.compare import stored_metric
 from evalkit.comparison.loaded import LoadedRun, load_record, load_samples
-from evalkit.errors import EvalkitError, InvalidInputError
+from evalkit.errors import EvalkitError, InvalidInputError, reason_of
 from evalkit.metrics.base import Statistics
 from evalkit.store import RECORD, SAMPLES
 
@@ -91,8 +91,7 @@ def _remote_entries(root: str) -> list[Entry]:
         system, place = fsspec.core.url_to_fs(root)
         listed = system.ls(place, detail=True)
     except Exception as error:  # whatever a file system of fsspec may raise
-        reason = " ".join(str(error).split()) or type(error).__name__
-        raise InvalidInputError(f"store {root!r} cannot be listed: {reason:.200}; check the address") from error
+        raise InvalidInputError(f"store {root!r} cannot be listed: {reason_of(error)}; check the address") from error
     names = [(str(one["name"]).rstrip("/").rpartition("/")[2], one["type"] == "directory") for one in listed]
     return sorted((Entry(name, is_folder) for name, is_folder in names), key=lambda one: one.name)
 

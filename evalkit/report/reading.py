@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from evalkit.comparison.loaded import load_record, run_folders
-from evalkit.errors import DataError, EvalkitError, InvalidInputError, MissingResourceError
+from evalkit.errors import DataError, EvalkitError, InvalidInputError, MissingResourceError, reason_of
 from evalkit.record import MetricValue, RunRecord
 from evalkit.store import RECORD
 
@@ -88,8 +88,7 @@ def _remote_places(address: str) -> Iterator[str]:
     except ImportError as error:
         raise MissingResourceError(f"cannot open {address!r}: {error}; install it with pip") from error
     except Exception as error:  # whatever a file system of fsspec may raise
-        reason = " ".join(str(error).split()) or type(error).__name__
-        raise InvalidInputError(f"cannot list {address!r}: {reason:.200}; {_EXPECTED}") from error
+        raise InvalidInputError(f"cannot list {address!r}: {reason_of(error)}; {_EXPECTED}") from error
     if not found:
         raise InvalidInputError(f"{address!r}: no {RECORD} in it; {_EXPECTED}")
     yield from found
@@ -115,8 +114,7 @@ def _record(place: str) -> RunRecord:
     except Exception as error:
         if "://" not in place:
             raise
-        reason = " ".join(str(error).split()) or type(error).__name__
-        raise InvalidInputError(f"cannot read {place!r}: {reason:.200}; {_EXPECTED}") from error
+        raise InvalidInputError(f"cannot read {place!r}: {reason_of(error)}; {_EXPECTED}") from error
     problem = next(problems(record), None)
     if problem is not None:
         raise DataError(f"{place}/{RECORD}", f"{problem}; the record was edited: restore it, or leave this run out")

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from evalkit.errors import InvalidInputError
+from evalkit.errors import InvalidInputError, reason_of
 from evalkit.store import RECORD
 from evalkit.sweep.cells import DONE, Cell, Outcome
 
@@ -90,5 +90,4 @@ def _is_kept(cell: Cell, run: str) -> bool:
         system, root = fsspec.core.url_to_fs(cell.out)
         return bool(system.exists(f"{root.rstrip('/')}/{run}/{RECORD}"))
     except Exception as error:  # whatever a file system of fsspec may raise
-        reason = " ".join(str(error).split()) or type(error).__name__
-        raise InvalidInputError(f"store {cell.out!r} cannot be read: {reason:.200}; check the address") from error
+        raise InvalidInputError(f"store {cell.out!r} cannot be read: {reason_of(error)}; check the address") from error
