@@ -171,7 +171,7 @@ def plan_text(planned: Sequence[PlannedCheck], policy: Policy) -> str:
     ]
     lines = [
         f"alpha {policy.alpha:g}, power {percent(policy.power, 0)}; 'shows a loss of': called regressed with this power;"
-        " 'sees 2 margins': how often a true loss of twice the margin is; 'equal passes': how often"
+        " 'sees 2 margins': how often a true loss of twice the margin is called so; 'equal passes': how often"
         " a candidate that is exactly as good passes",
         "",
         format_table(header, rows, frozenset({1, 2, 3, 4, 5, 6, 7})),
