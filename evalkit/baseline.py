@@ -13,7 +13,6 @@ import fcntl
 import json
 import os
 import re
-import secrets
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -26,6 +25,7 @@ from evalkit.digests import canonical, digest_json, digest_text
 from evalkit.errors import DataError, InvalidInputError
 from evalkit.json_files import read_text
 from evalkit.record import RunRecord
+from evalkit.result_files import replace_whole
 from evalkit.store import sample_line
 
 SCHEMA_VERSION = 1
@@ -120,10 +120,10 @@ class BaselineStore:
             self._check(run, history, allowed)
             line["previous"] = history[-1]["digest"] if history else None
             line["digest"] = digest_json(line)
-            _write(folder / name, _packed(content))
+            replace_whole(folder / name, _packed(content))
             before = (folder / HISTORY).read_bytes() if history else b""
             end = b"" if before.endswith(b"\n") or not before else b"\n"
-            _write(folder / HISTORY, before + end + sample_line(line))
+            replace_whole(folder / HISTORY, before + end + sample_line(line))
         return line
 
     def _check(self, run: LoadedRun, history: list[dict[str, Any]], allowed: frozenset[str]) -> None:
@@ -267,24 +267,6 @@ def _alone(folder: Path) -> Iterator[None]:
         raise InvalidInputError(
             f"baseline could not be kept in {str(folder)!r}: {error.strerror or error}; choose another with --dir"
         ) from error
-
-
-def _write(path: Path, content: bytes) -> None:
-    """Write a file whole or not at all.
-
-    Raises:
-        OSError: It could not be written.
-    """
-    aside = path.with_name(f".baseline-{secrets.token_hex(8)}")
-    try:
-        with aside.open("xb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        aside.replace(path)
-    except BaseException:
-        aside.unlink(missing_ok=True)
-        raise
 
 
 def _packed(content: bytes) -> bytes:

@@ -28,7 +28,7 @@ def write_result(path: Path | str, content: str | bytes) -> None:
         if target.exists() and not _is_replaceable(target):
             target.write_bytes(data)
         else:
-            _replace(target, data)
+            replace_whole(target, data)
     except (OSError, ValueError, RuntimeError) as error:  # of names with a zero byte, and of links in a circle
         reason = getattr(error, "strerror", None) or error
         raise InvalidInputError(f"cannot write {str(path)!r}: {reason}; choose another file") from error
@@ -44,13 +44,22 @@ def _is_replaceable(target: Path) -> bool:
     )
 
 
-def _replace(target: Path, data: bytes) -> None:
-    """Write aside and rename; the file keeps its permissions."""
+def replace_whole(target: Path, content: bytes) -> None:
+    """Write a file aside, onto the disk, and rename it; one that was there leaves it its permissions.
+
+    Args:
+        target: The file; its folder is there.
+        content: What stands in it.
+
+    Raises:
+        OSError: It could not be written; what stood there before still does.
+    """
     aside = target.with_name(f".{target.name[:50]}-{secrets.token_hex(4)}")
     try:
         with aside.open("xb") as file:
-            file.write(data)
+            file.write(content)
             file.flush()
+            os.fsync(file.fileno())
         if target.exists():
             aside.chmod(target.stat().st_mode & 0o777)
         aside.replace(target)

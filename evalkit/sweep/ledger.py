@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from evalkit.errors import InvalidInputError, reason_of
+from evalkit.result_files import replace_whole
 from evalkit.store import RECORD
 from evalkit.sweep.cells import DONE, Cell, Outcome
 
@@ -66,14 +66,10 @@ class Ledger:
         Returns:
             The outcome, which says so where it could not be noted.
         """
-        aside = self.folder / f"{key}.{os.getpid()}.tmp"
         content = {"command": cell.words, "runs": list(outcome.runs)}
         try:
-            aside.write_text(json.dumps(content) + "\n", encoding="utf-8")
-            aside.replace(self.folder / f"{key}.json")
+            replace_whole(self.folder / f"{key}.json", f"{json.dumps(content)}\n".encode())
         except OSError as error:
-            with suppress(OSError):
-                aside.unlink()
             problem = (
                 f"could not be noted in {str(self.folder)!r} ({error.strerror or error}): another sweep runs it again"
             )

@@ -98,13 +98,13 @@ def test_a_file_that_changes_while_its_cell_runs_was_not_evaluated(run, tmp_path
 
 
 def test_a_cell_that_cannot_be_noted_is_done_says_so_and_leaves_nothing(run, ledger, monkeypatch, tmp_path):
-    for name in ("write_text", "replace"):
+    for step in ("os.fsync", "pathlib.Path.replace"):
         with monkeypatch.context() as patch:
 
             def full(*_, **__):
                 raise OSError(28, "No space left on device")
 
-            patch.setattr(f"pathlib.Path.{name}", full)
+            patch.setattr(step, full)
             outcomes, _ = run(done)
         assert [outcome.status for outcome in outcomes] == [DONE] * 3
         assert "No space left on device" in outcomes[0].message
