@@ -83,17 +83,17 @@ class Running:
 
     def ask(self) -> None:
         """Ask each process once to finish what it has in hand."""
-        self._send(signal.SIGTERM, self._asked)
-        self._asked |= self._processes
+        with self._lock:
+            for process in self._processes - self._asked:
+                process.send_signal(signal.SIGTERM)
+            # Under the same lock: one that begins meanwhile has not been asked yet.
+            self._asked |= self._processes
 
     def kill(self) -> None:
         """End all processes at once."""
-        self._send(signal.SIGKILL, set())
-
-    def _send(self, number: signal.Signals, spared: set[subprocess.Popen[str]]) -> None:
         with self._lock:
-            for process in self._processes - spared:
-                process.send_signal(number)
+            for process in self._processes:
+                process.kill()
 
 
 def run_cell(cell: Cell, threads: int | None, running: Running | None = None) -> Outcome:
