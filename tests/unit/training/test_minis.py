@@ -74,6 +74,19 @@ def test_a_loss_well_below_that_of_the_source_is_a_leak(errors, is_leak):
     assert demo.Entropy(1.27, 1.26, errors).is_leak is is_leak
 
 
+@pytest.mark.parametrize(
+    ("shown", "is_fine", "is_strict", "code"),
+    [
+        ("yes", True, True, 0),
+        ("misses 80", False, False, 0),
+        ("misses 80", False, True, 1),
+        (demo.LEAKED, False, False, 1),
+    ],
+)
+def test_a_leak_always_ends_with_1_and_a_missed_target_where_that_is_asked_for(shown, is_fine, is_strict, code):
+    assert demo.exit_code([f"| m | {shown} |"], is_fine, is_strict) == code
+
+
 def test_the_first_job_that_fails_ends_the_others():
     commands = demo.Commands()
     with pytest.raises(SystemExit, match="ended with code 2"):
