@@ -14,6 +14,15 @@ def send(number: signal.Signals) -> None:
     os.kill(os.getpid(), number)
 
 
+@pytest.fixture
+def terminal():
+    """A terminal that may be closed, also where the tests themselves were started with nohup."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
+
+
+@pytest.mark.usefixtures("terminal")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_the_first_signal_asks_to_stop_and_the_second_one_stops(monkeypatch, number):
     now = [100.0]
