@@ -8,9 +8,9 @@ Source: evalkit, embedded suite; written by a seeded grammar, see docs/mini.md. 
 seeds.
 Licence: Apache-2.0, as evalkit.
 Example (made up in the same form):
-    text: One foggy morning, Ivan and Clara went to the forest. Ivan carried a brown lantern and Clara a blue rope.
-        Clara asked Ivan about the owls. The paths beyond the hut were dark. At last Ivan and Clara went home with the
-        brown lantern and the blue rope.
+    text: One rainy morning, Ivan and Clara went to the forest. They had Ivan's black lantern and Clara's blue bell
+        with them. Clara asked Ivan about the owls. The paths behind the hut were dirty. At last Ivan and Clara went home
+        with Ivan's black lantern and Clara's blue bell.
 """
 
 from collections.abc import Mapping
@@ -41,7 +41,7 @@ def true_logprob(text: str) -> float:
 TASK = TaskSpec(
     name="mini_lm",
     kind="lm",
-    version=1,
+    version=2,
     summary="Predict short English stories whose true entropy is known.",
     language="en",
     paper="evalkit, embedded suite",

@@ -17,15 +17,8 @@ from evalkit_tasks.mini.source import Choice, Draw, Node, Recall, Repeat, Series
 from evalkit_tasks.mini.streams import Candidate, stream, take
 from evalkit_tasks.mini.tables import sections
 
-_STOP = 0.12
-_PLURALS = {
-    "fisherman": "fishermen",
-    "leaf": "leaves",
-    "wolf": "wolves",
-    "calf": "calves",
-    "goose": "geese",
-    "potato": "potatoes",
-}
+_STOP = 0.2
+_PLURALS = {"fisherman": "fishermen", "leaf": "leaves", "goose": "geese"}
 
 
 class Story(NamedTuple):
@@ -55,8 +48,12 @@ def story() -> Story:
     """Build the grammar."""
     names = _column("names")
     topics = [name.removeprefix("topic ") for name in sections("mini_stories.tsv") if name.startswith("topic ")]
-    carried = ("a", Draw("colour A", _column("colours"), True), Draw("thing A", _column("things"), True))
-    other = ("a", Draw("colour B", _column("colours"), True), Draw("thing B", _column("things"), True, "thing A"))
+    carried = (_owner("A"), Draw("colour A", _column("colours"), True), Draw("thing A", _column("things"), True))
+    other = (
+        _owner("B"),
+        Draw("colour B", _column("colours"), True),
+        Draw("thing B", _column("things"), True, "thing A"),
+    )
     opening = _sequence(
         "One",
         Draw("", _column("days"), True),
@@ -68,11 +65,20 @@ def story() -> Story:
         "went to the",
         Draw("topic", topics, True),
         ".",
-        Recall("A"),
-        *("carried", *carried, "and", Recall("B"), *other, "."),
+        *("They had", *carried, "and", *other, "with them ."),
     )
     rest = Switch("topic", {topic: _told(topic, number) for number, topic in enumerate(topics)})
     return Story(opening, rest)
+
+
+def _owner(who: str) -> Node:
+    """Whose something is: *Ivan's*."""
+    return Recall(who, {name: f"{name}'s" for name in _column("names")})
+
+
+def _belongings(who: str) -> tuple[Node, Node, Node]:
+    """What one of the two carries, and whose it is."""
+    return _owner(who), Recall(f"colour {who}"), Recall(f"thing {who}")
 
 
 def _sequence(*parts: Node | str) -> Node:
@@ -91,7 +97,7 @@ def _told(topic: str, number: int) -> Node:
         (12, parts.weather()),
     )
     ending = Choice((2, Words("At last")), (1, Words("In the end")), (1, Words("Much later")))
-    things = ("the", Recall("colour A"), Recall("thing A"), "and the", Recall("colour B"), Recall("thing B"))
+    things = (*_belongings("A"), "and", *_belongings("B"))
     end = _sequence(ending, Recall("A"), "and", Recall("B"), "went home with", *things, ".")
     return _sequence(Repeat(sentences, _STOP), end)
 
@@ -134,11 +140,11 @@ class _Parts:
         return Choice((1, one), (1, many))
 
     def handled(self) -> Node:
-        """Somebody does something with what he or she carries."""
+        """Somebody does something with what the other one carries."""
 
-        def make(who: str, _: str) -> Node:
+        def make(who: str, whom: str) -> Node:
             verb, adverb = Draw("", _column("handled")), Draw("", self.adverbs)
-            return _sequence(Recall(who), verb, "the", Recall(f"colour {who}"), Recall(f"thing {who}"), adverb, ".")
+            return _sequence(Recall(who), verb, *_belongings(whom), adverb, ".")
 
         return self._either(make)
 

@@ -5,7 +5,7 @@ import pytest
 from evalkit.errors import UnknownNameError
 from evalkit.ladder.presets import PRESETS, Rung, preset_named
 
-TOKENS_A_TEXT = 160
+TOKENS_A_TEXT = 135
 """Tokens of a story of mini_lm, at least, with a vocabulary of 512."""
 
 

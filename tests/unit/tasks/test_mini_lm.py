@@ -1,4 +1,5 @@
 import math
+import re
 from itertools import pairwise, product
 from pathlib import Path
 from random import Random
@@ -82,11 +83,13 @@ def test_a_wrong_pronoun_or_thing_is_impossible():
     row = next(row["text"] for row in SAMPLE if "Then she " in row["text"])
     assert stories.true_logprob(row) > -math.inf
     assert stories.true_logprob(row.replace("Then she ", "Then he ", 1)) == -math.inf
-    assert stories.true_logprob(row.replace("went home with the", "went home with a")) == -math.inf
+    owner, colour, thing = re.search(r"They had (\S+) (\S+) (\S+) and", row).groups()
+    assert row.count(f"{owner} {colour} {thing}") >= 2
+    assert stories.true_logprob(f"{owner} {colour} kite".join(row.rsplit(f"{owner} {colour} {thing}", 1))) == -math.inf
 
 
 def test_vocabulary_has_hundreds_of_words():
-    assert 800 < len({token for row in SAMPLE for token in split(row["text"])}) < 2000
+    assert 400 < len({token for row in SAMPLE for token in split(row["text"])}) < 1000
 
 
 def test_word_pairs_predict_much_less_than_the_source():
