@@ -142,7 +142,8 @@ _PRESETS = (
         test_texts=1000,
         processes=2,
         device="cpu",
-        note="Of the rates 0.12, 0.25 and 0.5 over the width, 0.25 was the best at widths 16 and 64 on 0.27M tokens of mini_lm version 1.",
+        note="Of the rates 0.12, 0.25 and 0.5 over the width, 0.25 was the best at widths 16 and 64 on 0.27M tokens of mini_lm"
+        " version 1.",
     ),
     Preset(
         name="gpu",
