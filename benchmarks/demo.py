@@ -42,20 +42,23 @@ class Mini:
     """What the headline value should reach; None where it is enough to beat the baselines."""
     is_trained_on_task: bool = False
     """Whether the task replaces the one of the recipe."""
+    start: str = ""
+    """Recipe of the model that training starts from; '' for new weights."""
 
     def folder(self, seed: int) -> str:
         """The checkpoint's folder."""
-        name = f"{self.recipe}-{self.task}" if self.is_trained_on_task else self.recipe
-        return f"checkpoints/{name}" + (f"-seed{seed}" if seed else "")
+        return folder_of(f"{self.recipe}-{self.task}" if self.is_trained_on_task else self.recipe, seed)
 
 
+START = "t5-mini"
+"""What some start from; trained before all others."""
 MINIS = (
     Mini("gpt-mini-lm", "mini_lm"),
     Mini("bert-mini-qa", "mini_qa", 80.0),
-    Mini("t5-mini-summarization", "mini_summarization"),
     Mini("t5-mini-mt", "mini_mt_en_zh", 60.0),
     Mini("t5-mini-mt", "mini_mt_zh_en", 60.0, is_trained_on_task=True),
-    Mini("t5-mini-qa", "mini_qa"),
+    Mini("t5-mini-qa", "mini_qa", start=START),
+    Mini("t5-mini-summarization", "mini_summarization", start=START),
     Mini("bert-mini-cws", "mini_cws", 0.95),
     Mini("bert-mini-ner", "mini_ner", 0.90),
     Mini("bert-mini-classification", "mini_classification"),
@@ -92,6 +95,13 @@ class Trained:
     cpu_s: float
     """Processor seconds of the training, all of the command; 0 where it had ended before."""
     run: dict
+    start_cpu_s: float = 0.0
+    """Those of the model that it starts from."""
+
+
+def folder_of(name: str, seed: int) -> str:
+    """The folder of a checkpoint."""
+    return f"checkpoints/{name}" + (f"-seed{seed}" if seed else "")
 
 
 class Commands:
@@ -134,16 +144,26 @@ class Commands:
                     process.terminate()
 
 
-def train(commands: Commands, mini: Mini, seed: int) -> Trained:
-    """Train a model and measure it on its task."""
-    folder = mini.folder(seed)
+def make(commands: Commands, recipe: str, folder: str, seed: int, *more: str) -> float:
+    """Train a checkpoint, and return its processor seconds; 0 where it had ended before."""
     is_new = not (Path(folder) / "config.json").is_file()
-    words = ["train", "--recipe", mini.recipe, "--out", folder, "--device", "cpu"]
-    words += ["--task", mini.task] if mini.is_trained_on_task else []
+    words = ["train", "--recipe", recipe, "--out", folder, "--device", "cpu", *more]
     words += ["--set", f"seed={seed}"] if seed else []
     _, cpu_s = commands.run(*words)
+    return cpu_s if is_new else 0.0
+
+
+def train(commands: Commands, mini: Mini, seed: int, start: Future[float] | None) -> Trained:
+    """Train a model, once what it starts from is there, and measure it on its task."""
+    folder = mini.folder(seed)
+    more = ["--task", mini.task] if mini.is_trained_on_task else []
+    start_cpu_s = 0.0
+    if start is not None:
+        start_cpu_s = start.result()
+        more += ["--init", folder_of(mini.start, seed)]
+    cpu_s = make(commands, mini.recipe, folder, seed, *more)
     (run,) = measure(commands, mini.task, folder)
-    return Trained(mini, seed, cpu_s if is_new else 0.0, run)
+    return Trained(mini, seed, cpu_s, run, start_cpu_s)
 
 
 def measure(commands: Commands, tasks: str, model: str) -> list[dict]:
@@ -240,8 +260,11 @@ def table(trained: Sequence[Trained], baselines: Sequence[dict]) -> tuple[list[s
                 f"{entropy.on_texts:.4f} on the scored texts; this one loses {value.value - entropy.on_texts:.4f} more, "
                 f"{entropy.errors_above:.0f} standard errors (a loss more than {LEAK:g} below would be a leak)."
             )
+        if one.start_cpu_s:
+            notes.append(f"- {value.model} starts from {one.mini.start}, whose processor seconds stand behind its own.")
         notes += _oov(one.run, [run for run in baselines if run["task"]["name"] == one.mini.task])
         seconds = f"{one.cpu_s:.0f}" if one.cpu_s else ""
+        seconds += f" + {one.start_cpu_s:.0f}" if one.start_cpu_s else ""
         parameters = f"{one.run['model']['parameters'] or 0:,}"
         cells = (one.mini.task, value.name, value.model, one.seed, parameters, seconds)
         ends = (value, f"{baseline.model} {baseline}", target, "; ".join(missing) or "yes")
@@ -268,7 +291,12 @@ def collect(seeds: Sequence[int], jobs_at_a_time: int) -> tuple[list[Trained], l
     """
     commands = Commands()
     with ThreadPoolExecutor(jobs_at_a_time) as pool:
-        jobs: list[Future] = [pool.submit(train, commands, mini, seed) for seed in seeds for mini in MINIS]
+        starts = {seed: pool.submit(make, commands, START, folder_of(START, seed), seed) for seed in seeds}
+        jobs: list[Future] = [
+            pool.submit(train, commands, mini, seed, starts[seed] if mini.start else None)
+            for seed in seeds
+            for mini in MINIS
+        ]
         jobs.append(pool.submit(measure, commands, "mini_*", "baseline:all"))
         try:
             wait(jobs, return_when=FIRST_EXCEPTION)

@@ -135,7 +135,7 @@ def _longest(recipe: Recipe, config: ModelConfig) -> int:
     longest = min(options.max_length or config.max_length, config.max_length)
     if isinstance(options, SpanCorruptionOptions):
         rates = (options.noise_rate, options.mean_span)
-        return sum(corrupted_lengths(text_length(longest, *rates), *rates))
+        return sum(corrupted_lengths(text_length(longest, *rates), *rates, options.target))
     return 2 * longest if recipe.model.family == "t5" else longest
 
 

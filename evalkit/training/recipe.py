@@ -150,8 +150,8 @@ class DataSection:
     split: str = "train"
     """Split of the task."""
     texts: tuple[str, ...] = ()
-    """Texts instead of a task: files (plain or gzip), below ``--data-dir`` where that is given, and ``task:NAME/SPLIT`` for
-    what the examples of a task are about."""
+    """Texts instead of a task: files (plain or gzip), below ``--data-dir`` where that is given, ``task:NAME/SPLIT`` for what the
+    examples of a task are about, and ``prompt:NAME/SPLIT`` for their prompts with the answers."""
     documents: str = "line"
     """What one text of a text file is: a ``line``, a ``paragraph`` (up to a blank line) or the whole ``file``."""
     unspaced: bool = False
@@ -164,7 +164,7 @@ class DataSection:
     limit: int | None = None
     """At most so many examples, the first ones of the part."""
     size: int | None = None
-    """Number of examples that an embedded task generates; None for its own number."""
+    """Number of examples that an embedded task generates, each one of those among `texts`; None for its own number."""
 
     def __post_init__(self) -> None:
         check_choice("[data] documents", self.documents, DOCUMENTS)

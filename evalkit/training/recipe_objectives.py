@@ -11,6 +11,7 @@ from evalkit.errors import InvalidInputError, UnknownNameError
 PACKINGS = ("separate", "joined", "none")
 REFERENCES = ("first", "all")
 TAG_DECODINGS = ("constrained", "independent")
+CORRUPTION_TARGETS = ("spans", "text")
 
 
 def _check_share(what: str, value: float, *, most: float = 1.0) -> None:
@@ -118,6 +119,9 @@ class SpanCorruptionOptions(_Options):
     """Share of the tokens that are taken out."""
     mean_span: float = 3.0
     """Mean number of tokens that one sentinel stands for."""
+    target: str = "spans"
+    """What is written: the ``spans`` that were taken out, each behind its sentinel, or the whole ``text`` (Lewis et al., 2020,
+    section 2.2, text infilling), from which a small model learns to copy."""
     label_smoothing: float = 0.0
     """Share of each target that is spread over the vocabulary."""
 
@@ -125,6 +129,8 @@ class SpanCorruptionOptions(_Options):
         _check_count("max_length", self.max_length)
         if not 0.0 < self.noise_rate < 1.0:
             raise InvalidInputError(f"[objective] noise_rate is {self.noise_rate!r}; expected a number between 0 and 1")
+        if self.target not in CORRUPTION_TARGETS:
+            raise UnknownNameError("[objective] target", self.target, CORRUPTION_TARGETS)
         if self.mean_span < 1.0:
             raise InvalidInputError(f"[objective] mean_span is {self.mean_span!r}; expected at least 1")
         _check_share("label_smoothing", self.label_smoothing, most=0.99)

@@ -15,7 +15,7 @@ from evalkit.requests import Example
 from evalkit.resolve import resize
 from evalkit.spec import TaskSpec
 from evalkit.training.recipe import DataSection, EvaluateSection
-from evalkit.training.texts import Document, document_of, part_of_characters, read_documents, without_texts
+from evalkit.training.texts import Document, document_of, is_of_task, part_of_characters, read_documents, without_texts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,7 +67,9 @@ def open_training(section: DataSection, task: TaskSpec | None, data_dir: Path | 
     part = _Part(section.part, section.limit)
     if task is not None:
         return _of_task(resize(task, section.split, section.size), section.split, data_dir, part)
-    return _of_texts(section.texts, section, data_dir, part)
+    if section.size is not None and section.texts and not any(map(is_of_task, section.texts)):
+        raise InvalidInputError("[data] size is for embedded tasks, and these texts are files; give limit")
+    return _of_texts(section.texts, section, data_dir, part, section.size)
 
 
 def open_heldout(
@@ -137,13 +139,15 @@ def _answer_starts(task: TaskSpec, split: str, data_dir: Path | str | None) -> d
     return found
 
 
-def _of_texts(names: Sequence[str], section: DataSection, data_dir: Path | str | None, part: _Part) -> TrainingData:
+def _of_texts(
+    names: Sequence[str], section: DataSection, data_dir: Path | str | None, part: _Part, size: int | None = None
+) -> TrainingData:
     if not names:
         raise InvalidInputError("nothing to train on: name a task (--task) or texts ([data] texts)")
     found = (
         document
         for name in names
-        for document in read_documents(name, section.documents, data_dir, is_unspaced=section.unspaced)
+        for document in read_documents(name, section.documents, data_dir, is_unspaced=section.unspaced, size=size)
     )
     texts = list(without_texts(found, section.exclude, data_dir))
     if section.documents == "file":

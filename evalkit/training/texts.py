@@ -13,12 +13,15 @@ from evalkit.data.plain import read_plain_text
 from evalkit.data.text import find_file
 from evalkit.errors import DataError, InvalidInputError
 from evalkit.kinds import KINDS
+from evalkit.prompts import render, render_answer
 from evalkit.requests import Example
-from evalkit.resolve import resolve_data_dir, resolve_task
+from evalkit.resolve import resize, resolve_data_dir, resolve_task
 from evalkit.spec import TaskSpec
 
 TASK_PREFIX = "task:"
-"""What a source of texts begins with that is no file but a split of a task."""
+"""What a source of texts begins with that is no file but a split of a task: what its examples are about."""
+PROMPT_PREFIX = "prompt:"
+"""The same for the prompts of its examples, each with its answer."""
 
 _UNITS = {"line": "line", "paragraph": "paragraph", "file": "document"}
 """What a recipe calls a document, to what the reader of plain text calls it."""
@@ -47,14 +50,22 @@ def document_of(task: TaskSpec, example: Example) -> Document:
     raise AssertionError(f"kind {task.kind!r} has no text")
 
 
-def read_documents(name: str, documents: str, data_dir: Path | str | None, *, is_unspaced: bool) -> Iterator[Document]:
+def is_of_task(name: str) -> bool:
+    """Whether a source of texts is a split of a task, and no file."""
+    return name.startswith((TASK_PREFIX, PROMPT_PREFIX))
+
+
+def read_documents(
+    name: str, documents: str, data_dir: Path | str | None, *, is_unspaced: bool, size: int | None = None
+) -> Iterator[Document]:
     """Read the texts of one source.
 
     Args:
-        name: A file, or ``task:NAME/SPLIT``.
+        name: A file, ``task:NAME/SPLIT`` or ``prompt:NAME/SPLIT``.
         documents: What one text of a file is: ``line``, ``paragraph`` or ``file``.
         data_dir: Folder of data files, where files are looked for first.
         is_unspaced: Whether blanks in a file only separate words of a language that is written without them.
+        size: Number of examples that an embedded task generates; None for its own number.
 
     Yields:
         Documents; a line or paragraph has no line ends behind it, and no text of a task comes twice in a row.
@@ -65,7 +76,11 @@ def read_documents(name: str, documents: str, data_dir: Path | str | None, *, is
         InvalidInputError: The source is named wrongly.
     """
     if name.startswith(TASK_PREFIX):
-        yield from _distinct(document_of(task, example) for task, example in _examples(name, data_dir))
+        yield from _distinct(document_of(task, example) for task, example in _examples(name, data_dir, size))
+        return
+    if name.startswith(PROMPT_PREFIX):
+        for task, example in _examples(name, data_dir, size):
+            yield Document(render(task, example) + render_answer(task, example))
         return
     for located in read_plain_text([_path(name, data_dir)], {"unit": _UNITS[documents]}):
         text = str(located.row["text"])
@@ -103,7 +118,7 @@ def without_texts(
     """
     beginnings: dict[str, list[str]] = {}
     for name in names:
-        for task, example in _examples(TASK_PREFIX + name, data_dir):
+        for task, example in _examples(name, data_dir):
             text = "".join(document_of(task, example).text.split())
             if len(text) >= _LEAST_EXCLUDED:
                 beginnings.setdefault(text[:_LEAST_EXCLUDED], []).append(text)
@@ -123,11 +138,11 @@ def _holds(text: str, beginnings: dict[str, list[str]]) -> bool:
     )
 
 
-def _examples(name: str, data_dir: Path | str | None) -> Iterator[tuple[TaskSpec, Example]]:
-    task_name, slash, split = name.removeprefix(TASK_PREFIX).rpartition("/")
+def _examples(name: str, data_dir: Path | str | None, size: int | None = None) -> Iterator[tuple[TaskSpec, Example]]:
+    task_name, slash, split = name.removeprefix(TASK_PREFIX).removeprefix(PROMPT_PREFIX).rpartition("/")
     if not slash:
         raise InvalidInputError(f"texts {name!r} name no split; expected {TASK_PREFIX}NAME/SPLIT, e.g. {name}/train")
-    task = resolve_task(task_name)
+    task = resize(resolve_task(task_name), split, size)
     folder = resolve_data_dir(task_name, task, str(data_dir) if data_dir is not None else None)
     for example in load(task, split, folder).examples:
         yield task, example

@@ -2,7 +2,7 @@
 
 causal_lm         every next token                        gpt, decoder
 masked_lm         hidden tokens, and next sentences       bert
-span_corruption   what sentinels stand for                t5
+span_corruption   what sentinels stand for, or all        t5
 label             one tag a word                          bert   |
 span              an answer's place in a context          bert   |
 classify          one of several classes                  bert   |  finetune

@@ -32,14 +32,16 @@ def span_counts(length: int, noise_rate: float, mean_span: float) -> tuple[int, 
     return noise, min(max(round(noise / mean_span), 1), length - noise)
 
 
-def corrupted_lengths(length: int, noise_rate: float, mean_span: float) -> tuple[int, int]:
+def corrupted_lengths(length: int, noise_rate: float, mean_span: float, target: str = "spans") -> tuple[int, int]:
     """Count the tokens of source and target that a text becomes, each with its end token.
 
     >>> corrupted_lengths(568, 0.15, 3.0)
     (512, 114)
+    >>> corrupted_lengths(568, 0.15, 3.0, "text")
+    (512, 569)
     """
     noise, spans = span_counts(length, noise_rate, mean_span)
-    return length - noise + spans + 1, noise + spans + 1
+    return length - noise + spans + 1, (noise + spans if target == "spans" else length) + 1
 
 
 def text_length(source_length: int, noise_rate: float, mean_span: float) -> int:

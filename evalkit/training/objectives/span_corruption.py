@@ -1,6 +1,7 @@
-"""Span corruption: an encoder-decoder writes what was taken out of a text.
+"""Span corruption: an encoder-decoder writes what was taken out of a text, or the text as it was.
 
 References:
+    Lewis et al. (2020), "BART: Denoising Sequence-to-Sequence Pre-training", section 2.2, text infilling: the text as it was.
     Raffel et al. (2020), "Exploring the Limits of Transfer Learning with a Unified Text-to-Text Transformer", section 3.1.4.
 """
 
@@ -50,7 +51,7 @@ class SpanCorruption:
         self._rates = (options.noise_rate, options.mean_span)
         self._end, self._start = end_of_target(tokenizer), start_of_target(tokenizer, config)
         length = text_length(min(options.max_length or config.max_length, config.max_length), *self._rates)
-        while corrupted_lengths(length, *self._rates)[1] > config.max_length:
+        while self._lengths(length)[1] > config.max_length:
             length -= 1
         self._sentinels = sentinel_ids(tokenizer, span_counts(length, *self._rates)[1])
         self._texts = [torch.tensor(ids, dtype=torch.int32) for ids in tokenizer.ids_of_each(list(texts)) if ids]
@@ -66,7 +67,7 @@ class SpanCorruption:
     @property
     def lengths(self) -> Sequence[int]:
         """Tokens of source and target of each window together."""
-        return [sum(corrupted_lengths(end - start, *self._rates)) for _, start, end in self._windows]
+        return [sum(self._lengths(end - start)) for _, start, end in self._windows]
 
     def collate(self, places: Sequence[int], generator: torch.Generator) -> Batch:
         """Draw spans of each window."""
@@ -75,9 +76,14 @@ class SpanCorruption:
             number, start, end = self._windows[place]
             tokens = self._texts[number][start:end].tolist()
             is_taken = noise_mask(len(tokens), *self._rates, generator).tolist()
-            source, target = corrupt(tokens, is_taken, self._sentinels)
+            source, spans = corrupt(tokens, is_taken, self._sentinels)
+            target = spans if self._options.target == "spans" else tokens
             pairs.append(([*source, self._end], [*target, self._end]))
         return pair_batch(pairs, self._start)
+
+    def _lengths(self, length: int) -> tuple[int, int]:
+        """Count the tokens of source and target that so many tokens of a text become."""
+        return corrupted_lengths(length, *self._rates, self._options.target)
 
     def loss(self, model: nn.Module, batch: Batch) -> Loss:
         """Write the target."""

@@ -4,6 +4,7 @@ import pytest
 
 from benchmarks import demo
 from evalkit.catalog import find_task
+from evalkit.tokenization import load_tokenizer
 from evalkit.training.recipe_file import find_recipe, recipe_names
 from evalkit.training.train import TrainOptions, train
 
@@ -35,7 +36,21 @@ def test_a_few_steps_of_a_mini_make_a_checkpoint_that_answers_its_task(name, tmp
     assert run["model"]["recipe"] == name
 
 
-@pytest.mark.parametrize("name", MINIS)
+def test_what_other_minis_start_from_knows_the_words_of_their_prompts(tmp_path):
+    few = ["steps=2", "evaluate.limit=2", "batch.tokens=512", "data.size=64"]
+    start = train(find_recipe(demo.START, few), TrainOptions(out=tmp_path / "start", device="cpu", is_quiet=True))
+    assert start is not None
+    started = [mini for mini in demo.MINIS if mini.start]
+    assert {mini.start for mini in started} == {demo.START}
+    for mini in started:
+        recipe = find_recipe(mini.recipe, [*few, "evaluate.metric=loss"])
+        options = TrainOptions(out=tmp_path / mini.recipe, init=str(tmp_path / "start"), device="cpu", is_quiet=True)
+        assert train(recipe, options) is not None
+    tokenizer = load_tokenizer(tmp_path / "t5-mini-qa")
+    assert len(tokenizer.ids("Question: Answer: unanswerable")) < 12
+
+
+@pytest.mark.parametrize("name", [demo.START, *MINIS])
 def test_a_mini_asks_for_one_core(name):
     recipe = find_recipe(name)
     assert recipe.hardware == "1 CPU core"

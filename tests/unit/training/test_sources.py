@@ -7,7 +7,7 @@ import pytest
 from evalkit.catalog import find_task
 from evalkit.data.load import load
 from evalkit.errors import DataError, InvalidInputError, MissingResourceError
-from evalkit.resolve import resize
+from evalkit.resolve import resize, resolve_task
 from evalkit.training.recipe import DataSection, EvaluateSection
 from evalkit.training.recipe_file import find_recipe, recipe_names
 from evalkit.training.sources import TrainingData, open_heldout, open_training, shared_texts
@@ -60,6 +60,20 @@ def test_the_examples_of_a_task_can_be_texts_each_once(folder):
     assert texts(folder, texts=("task:mini_qa/dev", "a.txt"))[:-4] == contexts
     with pytest.raises(InvalidInputError, match="'task:mini_qa' name no split"):
         texts(folder, texts=("task:mini_qa",))
+
+
+def test_the_prompts_of_a_task_can_be_texts_each_with_its_answer(folder):
+    spec = resolve_task("mini_qa")
+    rows = load(resize(spec, "train", 30), "train").examples
+    assert texts(folder, texts=("prompt:mini_qa/train",), size=30) == [
+        f"{spec.instruction}\n\n"
+        f"Context: {row.inputs['context']}\nQuestion: {row.inputs['question']}\nAnswer:"
+        f" {row.references[0] if row.references else 'unanswerable'}"
+        for row in rows
+    ]
+    assert len(texts(folder, texts=("prompt:mini_qa/train", "prompt:mini_lm/train", "a.txt"), size=30)) == 30 + 30 + 4
+    with pytest.raises(InvalidInputError, match=r"size is for embedded tasks.*limit"):
+        texts(folder, texts=("a.txt",), size=30)
 
 
 def test_texts_that_hold_one_that_is_measured_are_left_out_blanks_aside(folder):

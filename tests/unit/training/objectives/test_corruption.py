@@ -6,7 +6,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalkit.errors import InvalidInputError
+from evalkit.errors import InvalidInputError, UnknownNameError
 from evalkit.tokenization import train_characters, train_unigram
 from evalkit.training.objectives.corruption import (
     corrupt,
@@ -134,6 +134,23 @@ def test_long_texts_become_windows_that_fill_the_source_and_cover_every_token(to
     written = [token for token in batch.tensors["labels"].tolist() if token not in sentinels | {tokenizer.eos_id}]
     kept = [token for row in rows for token in row if token not in sentinels | {tokenizer.eos_id}]
     assert sorted(written + kept) == sorted(tokenizer.ids(text) + tokenizer.ids("harbour town"))
+
+
+def test_the_whole_text_is_written_where_the_recipe_says_so(tokenizer):
+    texts = [" ".join(f"lantern {n}" for n in range(40)), "harbour town"]
+    objective = make(tokenizer, texts, target="text")
+    batch = objective.collate(range(len(objective.lengths)), torch.Generator().manual_seed(0))
+    written = [token for token in batch.tensors["labels"].tolist() if token != tokenizer.eos_id]
+    assert sorted(written) == sorted(tokenizer.ids(texts[0]) + tokenizer.ids(texts[1]))
+    assert batch.token_count == sum(objective.lengths)
+    assert batch.tensors["decoder_ids"].shape[1] <= 24
+    sentinels = set(sentinel_ids(tokenizer, 100))
+    assert all(sentinels & set(row.tolist()) for row in batch.tensors["ids"])
+
+
+def test_another_target_is_named_with_those_that_there_are():
+    with pytest.raises(UnknownNameError, match=r"\[objective\] target.*'words'.*spans.*text"):
+        SpanCorruptionOptions(target="words")
 
 
 def test_other_draws_take_out_other_spans_and_the_same_draw_the_same(tokenizer):
