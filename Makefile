@@ -2,13 +2,14 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+RUNTIME := $(VENV)/.runtime
 STAMP := $(VENV)/.installed
 export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: demo test check format lint types bench ladder clean
 
 # Trains all models of the embedded suite, two at a time, and sets them beside the baselines; started again it trains none twice.
-demo: $(STAMP)
+demo: $(RUNTIME)
 	$(BIN)/python benchmarks/demo.py
 
 test: $(STAMP)
@@ -41,9 +42,14 @@ ladder: $(STAMP)
 	$(if $(TEXT),$(BIN)/evalkit scaling ladder --preset cpu --text '$(TEXT)' --folder checkpoints/ladder-text --report reports/ladder-text.md)
 
 # torch goes first and pinned: a range would take a build with several GB of CUDA libraries.
-$(STAMP): pyproject.toml constraints.txt
+$(RUNTIME): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt torch
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e .
+	touch $(RUNTIME)
+
+# What tests, checks and figures need besides.
+$(STAMP): $(RUNTIME)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	touch $(STAMP)
 

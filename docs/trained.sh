@@ -42,7 +42,7 @@ measure --task tinyshakespeare --model checkpoints/gpt-small-lm --model baseline
 # Translation.
 train --recipe t5-small-mt --task tatoeba_zh_en --out checkpoints/t5-small-tatoeba --set epochs=8 --set batch.tokens=1536
 measure --task tatoeba_zh_en --model checkpoints/t5-small-tatoeba --model baseline:all
-train --recipe t5-small-mt --set epochs=8
+train --recipe t5-small-mt --set epochs=8 --set batch.tokens=1536
 measure --task multi30k_de_en --model checkpoints/t5-small-mt --model baseline:all
 
 evalkit report "$runs" --out "$out" --title "Trained on published data" --metric cws.f1 --metric seqeval.f1 --metric squad_v1.f1 \
