@@ -17,20 +17,28 @@ from evalkit.errors import InvalidInputError, MissingResourceError
 from evalkit.scaling.flops import count_flops
 from evalkit.tokenization import load_tokenizer
 from evalkit.training.batches import Batches
-from evalkit.training.building import Head, model_config
+from evalkit.training.building import Head, model_config, new_model
 from evalkit.training.inputs import open_inputs
+from evalkit.training.objective import Objective
 from evalkit.training.objectives import build_objective, head_for, train_tokenizer
 from evalkit.training.objectives.corruption import corrupted_lengths, text_length
+from evalkit.training.parallel import Processes
 from evalkit.training.recipe import Recipe
 from evalkit.training.recipe_objectives import FinetuneOptions, MaskedLmOptions, SpanCorruptionOptions
 from evalkit.training.sources import TrainingData
+from evalkit.training.stepping import Stepper
 from evalkit.training.texts import Document
+from evalkit.training.threads import limited_threads
 from evalkit.training.train import planned_steps
 from evalkit_models.layers import parameter_counts
 
 OVERHEAD = 2.0
-"""Time of a training step over that of its matrix products alone, roughly."""
+"""Time of a training step over that of its matrix products alone, roughly, where steps are wide."""
 _MEASURED_S = 0.2
+_TIMED_S = 1.5
+"""Seconds of steps that are timed."""
+_LONGEST_STEP_S = 1.0
+"""Seconds of a step, by its operations, up to which steps are timed."""
 _ROWS = 1024
 _SAMPLE_CHARACTERS = 1_000_000
 """Text that a tokenizer is trained on and counted over, where there is more."""
@@ -53,9 +61,20 @@ class Cost:
     flops_per_s: float | None = None
     """What float32 matrix products of the model's width reach on this machine."""
     time_s: float | None = None
-    """Seconds of training on this machine: operations over that rate, times `OVERHEAD`."""
+    """Seconds of training on this machine, evaluations aside."""
+    timed_steps: int = 0
+    """Steps that were timed to know that; 0 where it is operations over `flops_per_s`, times `OVERHEAD`."""
     note: str = ""
     """Why something is not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """Batches of a part of the data, and what is learnt from them."""
+
+    objective: Objective
+    batches: Batches
+    vocab_size: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,6 +87,8 @@ class _Plan:
     tokens: float | None = None
     length: int | None = None
     """Tokens of a typical example; None for the longest there can be."""
+    work: _Work | None = None
+    """What steps are taken on, where the data is at hand."""
     note: str = ""
 
 
@@ -97,6 +118,11 @@ def estimate_cost(recipe: Recipe, data_dir: str | None, device: str = "auto") ->
     counts = parameter_counts(build_empty(architecture))
     rate = matrix_rate(plan.config.width, plan.config.ff_width, place)
     flops = None if plan.tokens is None else plan.tokens * flops_per_token(recipe, plan.config, plan.length)
+    time_s, timed_steps = None if flops is None else OVERHEAD * flops / rate, 0
+    if plan.work is not None and plan.steps and time_s is not None and time_s / plan.steps < _LONGEST_STEP_S:
+        with limited_threads(recipe.threads):
+            step_s, timed_steps = _step_seconds(recipe, plan.work, head, place)
+        time_s = step_s * plan.steps
     return Cost(
         parameters=counts["total"],
         parameters_non_embedding=counts["non_embedding"],
@@ -104,7 +130,8 @@ def estimate_cost(recipe: Recipe, data_dir: str | None, device: str = "auto") ->
         tokens=plan.tokens,
         flops=flops,
         flops_per_s=rate,
-        time_s=None if flops is None else OVERHEAD * flops / rate,
+        time_s=time_s,
+        timed_steps=timed_steps,
         note=plan.note,
     )
 
@@ -163,8 +190,29 @@ def _counted(recipe: Recipe, data: TrainingData) -> _Plan:
     tokens = steps * sum(objective.lengths) / batches.per_epoch
     note = "" if factor == 1.0 else f"counted on {1 / factor:.1%} of the text"
     return _Plan(
-        config=config, head=head, steps=steps, tokens=tokens, length=round(fmean(objective.lengths)), note=note
+        config=config,
+        head=head,
+        steps=steps,
+        tokens=tokens,
+        length=round(fmean(objective.lengths)),
+        work=_Work(objective, batches, tokenizer.largest_id + 1),
+        note=note,
     )
+
+
+def _step_seconds(recipe: Recipe, work: _Work, head: Head, device: torch.device) -> tuple[float, int]:
+    """Take steps with new weights, and return the seconds of one and how many were timed."""
+    model = new_model(recipe.model, work.vocab_size, head, recipe.seed, device)
+    plain = replace(recipe, compile=False)
+    stepper = Stepper(model.train(), work.objective, plain, Processes(), is_bf16=recipe.precision == "bf16")
+    batches = work.batches.epoch(0)
+    stepper.step(batches[0], 0, 0.0)  # the first one prepares kernels
+    started, count = time.perf_counter(), 0
+    while count == 0 or time.perf_counter() - started < _TIMED_S:
+        count += 1
+        # Its loss is read, so that a device has done the step when the clock is.
+        stepper.step(batches[count % len(batches)], count, recipe.optimizer.lr)
+    return (time.perf_counter() - started) / count, count
 
 
 def _sample(data: TrainingData) -> tuple[TrainingData, float]:

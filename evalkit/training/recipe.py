@@ -340,6 +340,8 @@ class Recipe:
     """Seed of weights, order, masks and dropout."""
     precision: str = "float32"
     """``float32``, ``bf16`` (autocast, weights stay float32), or ``auto``: the faster of the two on this machine."""
+    threads: int | None = None
+    """Threads of a process on a CPU, which very small models lose by; None for torch's own number, one a core."""
     compile: bool = False
     """Whether the model goes through torch.compile."""
     activation_checkpointing: bool = False
@@ -379,4 +381,5 @@ class Recipe:
         check_range("steps", self.steps, 1, _INFINITY)
         check_range("epochs", self.epochs, 0.0, _INFINITY, is_open=True)
         check_range("seed", self.seed, 0, 2**53)
+        check_range("threads", self.threads, 1, _INFINITY)
         self.objective.check_family(self.model.family)

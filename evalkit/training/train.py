@@ -32,6 +32,7 @@ from evalkit.training.reporting import ProgressLine, read_metrics
 from evalkit.training.seeds import derive_seed
 from evalkit.training.state import Progress, nothing_lost, read_state
 from evalkit.training.stepping import Stepper
+from evalkit.training.threads import limited_threads
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,11 +99,12 @@ def train(recipe: Recipe, options: TrainOptions) -> Trained | None:
             folder.check_free()
         inputs = open_inputs(recipe, options.data_dir, options.init, device)
         parts = _Parts(recipe, options, folder, processes, inputs)
-        if not processes.is_first:
-            parts.train(device)
-            return None
-        with folder.locked():
-            return parts.train(device)
+        with limited_threads(recipe.threads):
+            if not processes.is_first:
+                parts.train(device)
+                return None
+            with folder.locked():
+                return parts.train(device)
 
 
 class _Parts:

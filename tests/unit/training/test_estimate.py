@@ -5,6 +5,7 @@ import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
+from evalkit.training import estimate
 from evalkit.training.building import Head, new_model
 from evalkit.training.estimate import estimate_cost, flops_per_token, matrix_rate
 from evalkit.training.recipe_file import find_recipe
@@ -19,6 +20,24 @@ def test_tokens_are_those_that_training_reads(recipe, lines, override: str):
     assert cost.steps == trained.steps
     assert cost.tokens == pytest.approx(trained.tokens_seen, rel=0.05)
     assert cost.note == ""
+
+
+def test_steps_are_timed_where_the_data_is_at_hand(recipe, lines, tmp_path):
+    whole = recipe("steps=60", "evaluate=")
+    cost = estimate_cost(whole, str(lines), "cpu")
+    assert cost.timed_steps > 0
+    assert 0 < cost.time_s < 60
+    (tmp_path / "none").mkdir()
+    far = estimate_cost(whole, str(tmp_path / "none"), "cpu")
+    assert far.timed_steps == 0
+    assert "the data is not at hand" in far.note
+
+
+def test_long_steps_are_reckoned_and_not_timed(recipe, lines, monkeypatch):
+    monkeypatch.setattr(estimate, "_LONGEST_STEP_S", 0.0)
+    cost = estimate_cost(recipe("steps=60", "evaluate="), str(lines), "cpu")
+    assert cost.timed_steps == 0
+    assert cost.time_s == pytest.approx(estimate.OVERHEAD * cost.flops / cost.flops_per_s)
 
 
 def test_epochs_become_steps(recipe, lines):

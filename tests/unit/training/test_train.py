@@ -104,6 +104,25 @@ def test_seeds_change_weights_and_the_same_seed_repeats_them(recipe, lines):
     assert not torch.equal(weights(lines, "a")["tokens.weight"], weights(lines, "c")["tokens.weight"])
 
 
+def test_a_recipe_says_how_many_threads_and_leaves_them_as_they_were(recipe, lines, monkeypatch):
+    used = []
+
+    def step(self, places, number, rate):
+        used.append(torch.get_num_threads())
+        return Stepped(1.0, 1.0, 1, 1)
+
+    monkeypatch.setattr(Stepper, "step", step)
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        run(recipe("threads=1", "steps=2"), lines, "one")
+        run(recipe("steps=2"), lines, "all")
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)
+    assert used == [1, 1, 2, 2]
+
+
 def test_the_same_command_after_the_end_trains_nothing(recipe, lines, monkeypatch):
     first = run(recipe(), lines)
     monkeypatch.setattr(Stepper, "step", None)
