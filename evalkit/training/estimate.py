@@ -23,12 +23,12 @@ from evalkit.training.objective import Objective
 from evalkit.training.objectives import build_objective, head_for, train_tokenizer
 from evalkit.training.objectives.corruption import corrupted_lengths, text_length
 from evalkit.training.parallel import Processes
+from evalkit.training.processor import limited_threads
 from evalkit.training.recipe import Recipe
 from evalkit.training.recipe_objectives import FinetuneOptions, MaskedLmOptions, SpanCorruptionOptions
 from evalkit.training.sources import TrainingData
 from evalkit.training.stepping import Stepper
 from evalkit.training.texts import Document
-from evalkit.training.threads import limited_threads
 from evalkit.training.train import planned_steps
 from evalkit_models.layers import parameter_counts
 

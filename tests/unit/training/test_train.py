@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 import subprocess
 from contextlib import suppress
 from dataclasses import replace
@@ -121,6 +122,15 @@ def test_a_recipe_says_how_many_threads_and_leaves_them_as_they_were(recipe, lin
     finally:
         torch.set_num_threads(before)
     assert used == [1, 1, 2, 2]
+
+
+def test_few_kernels_are_kept_unless_the_user_says_how_many(recipe, lines, monkeypatch):
+    monkeypatch.delenv("ONEDNN_PRIMITIVE_CACHE_CAPACITY", raising=False)
+    run(recipe("steps=1"), lines, "one")
+    assert os.environ["ONEDNN_PRIMITIVE_CACHE_CAPACITY"] == "16"
+    monkeypatch.setenv("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "200")
+    run(recipe("steps=1"), lines, "two")
+    assert os.environ["ONEDNN_PRIMITIVE_CACHE_CAPACITY"] == "200"
 
 
 def test_the_same_command_after_the_end_trains_nothing(recipe, lines, monkeypatch):
