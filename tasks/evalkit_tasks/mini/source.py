@@ -301,10 +301,17 @@ class Repeat(Node):
 
     def parse(self, tokens: Sequence[str], start: int, state: State) -> Iterator[tuple[int, State, float]]:
         """Match the node as often as possible, and fewer times."""
-        for end, after, logprob in self.node.parse(tokens, start, state):
-            yield end, after, logprob + math.log(self.stop)
-            for last, final, rest in self.parse(tokens, end, after):
-                yield last, final, logprob + math.log1p(-self.stop) + rest
+        stop, more = math.log(self.stop), math.log1p(-self.stop)
+        ways = [(self.node.parse(tokens, start, state), 0.0)]
+        while ways:
+            found, before = ways[-1]
+            way = next(found, None)
+            if way is None:
+                ways.pop()
+                continue
+            end, after, logprob = way
+            yield end, after, before + logprob + stop
+            ways.append((self.node.parse(tokens, end, after), before + logprob + more))
 
     def measure(self, holdings: Holdings) -> Measure:
         """Multiply by the expected number of times, 1 / stop; each ends with one choice to stop or go on."""

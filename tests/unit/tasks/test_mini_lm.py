@@ -50,6 +50,15 @@ def test_scoring_a_text_gives_the_probability_of_writing_it(written):
         assert stories.true_logprob(text) == pytest.approx(value, rel=1e-12)
 
 
+def test_a_text_may_be_as_long_as_it_likes():
+    text = SAMPLE[0]["text"]
+    sentence = "Meanwhile it began to rain. "
+    assert text.count(sentence) == 0
+    ending = re.search(r"(At last|In the end|Much later) \w+ and ", text).start()
+    once, often = (stories.true_logprob(text[:ending] + sentence * count + text[ending:]) for count in (1, 3000))
+    assert often == pytest.approx(stories.true_logprob(text) + 3000 * (once - stories.true_logprob(text)), rel=1e-9)
+
+
 def test_each_text_can_be_written_in_one_way_only(written):
     whole = stories.story().whole
     for text, _ in written[:150]:

@@ -48,7 +48,7 @@ DIGESTS = {
     "mini_ner": (1, "6544f2fbd54d"),
     "mini_ner_zh": (1, "be61065a25b6"),
     "mini_cws": (1, "bb863e297ca8"),
-    "mini_lm": (2, "e873c882d004"),
+    "mini_lm": (2, "c9cd8ab6d1c2"),
     "mini_classification": (1, "191bbc330371"),
     "mini_classification_zh": (1, "47489707e552"),
 }
