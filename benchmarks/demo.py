@@ -298,14 +298,16 @@ def collect(seeds: Sequence[int], jobs_at_a_time: int) -> tuple[list[Trained], l
             for mini in MINIS
         ]
         jobs.append(pool.submit(measure, commands, "mini_*", "baseline:all"))
+        everything = [*starts.values(), *jobs]
         try:
-            wait(jobs, return_when=FIRST_EXCEPTION)
+            wait(everything, return_when=FIRST_EXCEPTION)
         except KeyboardInterrupt:
             commands.stop()
             raise
-        failed = [job.exception() for job in jobs if job.done() and job.exception() is not None]
+        failed = [job.exception() for job in everything if job.done() and job.exception() is not None]
     if failed:
-        raise SystemExit(str(failed[0]))
+        # Those that were ended, or not begun, because of another say no more than a code.
+        raise SystemExit(next((str(error) for error in failed if not str(error).isdecimal()), str(failed[0])))
     *trained, baselines = (job.result() for job in jobs)
     return trained, baselines
 
@@ -318,14 +320,16 @@ def exit_code(lines: Sequence[str], is_fine: bool, is_strict: bool) -> int:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--jobs", type=int, default=2, help="how many at a time, one thread each")
+    parser.add_argument(
+        "--jobs", type=int, choices=range(1, 65), metavar="N", default=2, help="how many at a time, one thread each"
+    )
     parser.add_argument("--seeds", type=int, nargs="+", default=[0], help="seeds of the trainings")
     parser.add_argument(
         "--strict", action="store_true", help="end with code 1 where a model misses what it should show"
     )
     parser.add_argument("--report", type=Path, help="also write the table to this file")
     flags = parser.parse_args()
-    trained, baselines = collect(flags.seeds, flags.jobs)
+    trained, baselines = collect(list(dict.fromkeys(flags.seeds)), flags.jobs)
     subprocess.run([sys.executable, "-m", "evalkit", "report", RUNS, "--out", PAGE], check=True)
     lines, is_fine = table(trained, baselines)
     text = "\n".join(["# Models of the embedded suite", "", *lines, ""])

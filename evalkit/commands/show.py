@@ -158,7 +158,7 @@ def describe_recipe(name: str, data_dir: str | None) -> dict[str, Any]:
         facts["optimiser steps"] = cost.steps
     if cost.time_s is not None and cost.flops_per_s is not None:
         facts["time here"] = f"about {shown_time(cost.time_s)}, " + (
-            f"as {cost.timed_steps} steps that were timed"
+            f"as {cost.timed_steps} steps that were timed just now"
             if cost.timed_steps
             else f"at {cost.flops_per_s / 1e9:.0f} GFLOP/s of matrix products"
         )

@@ -21,7 +21,7 @@ from evalkit.training.building import Head, model_config, new_model
 from evalkit.training.inputs import open_inputs
 from evalkit.training.objective import Objective
 from evalkit.training.objectives import build_objective, head_for, train_tokenizer
-from evalkit.training.objectives.corruption import corrupted_lengths, text_length
+from evalkit.training.objectives.corruption import corrupted_lengths, window_length
 from evalkit.training.parallel import Processes
 from evalkit.training.processor import limited_threads
 from evalkit.training.recipe import Recipe
@@ -40,6 +40,8 @@ _TIMED_S = 1.5
 _LONGEST_STEP_S = 1.0
 """Seconds of a step, by its operations, up to which steps are timed."""
 _ROWS = 1024
+_MANY = 10_000
+"""Tokens of a text that is so long that rounding does not show."""
 _SAMPLE_CHARACTERS = 1_000_000
 """Text that a tokenizer is trained on and counted over, where there is more."""
 
@@ -162,7 +164,8 @@ def _longest(recipe: Recipe, config: ModelConfig) -> int:
     longest = min(options.max_length or config.max_length, config.max_length)
     if isinstance(options, SpanCorruptionOptions):
         rates = (options.noise_rate, options.mean_span)
-        return sum(corrupted_lengths(text_length(longest, *rates), *rates, options.target))
+        length = window_length(longest, config.max_length, *rates, options.target)
+        return sum(corrupted_lengths(length, *rates, options.target))
     return 2 * longest if recipe.model.family == "t5" else longest
 
 
@@ -244,7 +247,10 @@ def flops_per_token(recipe: Recipe, config: ModelConfig, length: int | None) -> 
     tokens = max(2, min(length or sys.maxsize, _longest(recipe, config)))
     shape = asdict(config)
     if family == "t5":
-        share = 0.2 if isinstance(options, SpanCorruptionOptions) else 0.5
+        share = 0.5
+        if isinstance(options, SpanCorruptionOptions):
+            lengths = corrupted_lengths(_MANY, options.noise_rate, options.mean_span, options.target)
+            share = lengths[1] / sum(lengths)
         target = max(1, round(share * tokens))
         counted = count_flops(family, shape, max(1, tokens - target), target_length=target)
     elif family == "bert":

@@ -18,6 +18,8 @@ TOKENIZERS = ("bpe", "wordpiece", "unigram", "characters", "folder")
 SCHEDULES = ("cosine", "linear", "wsd", "constant")
 PRECISIONS = ("float32", "bf16", "auto")
 OPTIMIZERS = ("adamw", "adafactor")
+MOST_GENERATED = 10_000_000
+"""Examples of an embedded task that a recipe may ask for: they are all in memory."""
 DOCUMENTS = ("line", "paragraph", "file")
 PARALLEL = ("ddp", "fsdp")
 KEPT = ("best", "last")
@@ -170,7 +172,7 @@ class DataSection:
         check_choice("[data] documents", self.documents, DOCUMENTS)
         check_part("[data] part", self.part)
         check_range("[data] limit", self.limit, 1, _INFINITY)
-        check_range("[data] size", self.size, 1, _INFINITY)
+        check_range("[data] size", self.size, 1, MOST_GENERATED)
         if self.task is not None and self.texts:
             raise InvalidInputError("[data] has both task and texts; give one of them")
         if self.task is not None and (self.exclude or self.unspaced):
@@ -341,7 +343,7 @@ class Recipe:
     precision: str = "float32"
     """``float32``, ``bf16`` (autocast, weights stay float32), or ``auto``: the faster of the two on this machine."""
     threads: int | None = None
-    """Threads of a process on a CPU, which very small models lose by; None for torch's own number, one a core."""
+    """Threads of a process on a CPU, at most one a core; None for torch's own number. Very small models are faster with one."""
     compile: bool = False
     """Whether the model goes through torch.compile."""
     activation_checkpointing: bool = False

@@ -12,10 +12,17 @@ from evalkit.data.parts import part_of
 from evalkit.digests import digest_stream
 from evalkit.errors import DataError, InvalidInputError
 from evalkit.requests import Example
-from evalkit.resolve import resize
 from evalkit.spec import TaskSpec
 from evalkit.training.recipe import DataSection, EvaluateSection
-from evalkit.training.texts import Document, document_of, is_of_task, part_of_characters, read_documents, without_texts
+from evalkit.training.texts import (
+    Document,
+    document_of,
+    is_of_task,
+    part_of_characters,
+    read_documents,
+    sized,
+    without_texts,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,7 +73,7 @@ def open_training(section: DataSection, task: TaskSpec | None, data_dir: Path | 
     """
     part = _Part(section.part, section.limit)
     if task is not None:
-        return _of_task(resize(task, section.split, section.size), section.split, data_dir, part)
+        return _of_task(sized(task, section.split, section.size), section.split, data_dir, part)
     if section.size is not None and section.texts and not any(map(is_of_task, section.texts)):
         raise InvalidInputError("[data] size is for embedded tasks, and these texts are files; give limit")
     return _of_texts(section.texts, section, data_dir, part, section.size)
@@ -88,7 +95,9 @@ def open_heldout(
             f"[evaluate] part {list(evaluate.part)} and [data] part {list(section.part)} of the same texts overlap;"
             " give parts that do not, or other texts"
         )
-    return _of_texts(evaluate.texts or section.texts, section, data_dir, part)
+    if evaluate.texts:
+        return _of_texts(evaluate.texts, section, data_dir, part)
+    return _of_texts(section.texts, section, data_dir, part, section.size)
 
 
 def shared_texts(training: TrainingData, heldout: TrainingData) -> int:
@@ -161,4 +170,4 @@ def _of_texts(
 
 def _check_some(source: str, found: Sequence[object]) -> None:
     if not found:
-        raise DataError(source, "nothing is left of it to train on; widen the part")
+        raise DataError(source, "nothing is left of it to train on; widen the part, or exclude less")

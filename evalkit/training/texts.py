@@ -50,6 +50,19 @@ def document_of(task: TaskSpec, example: Example) -> Document:
     raise AssertionError(f"kind {task.kind!r} has no text")
 
 
+def sized(task: TaskSpec, split: str, size: int | None) -> TaskSpec:
+    """Give an embedded task as many examples as a recipe says.
+
+    Raises:
+        InvalidInputError: The task's data is not generated.
+    """
+    if size is not None and task.generated is None:
+        raise InvalidInputError(
+            f"[data] size is for embedded tasks, and {task.name!r} has a fixed data set; give limit"
+        )
+    return resize(task, split, size)
+
+
 def is_of_task(name: str) -> bool:
     """Whether a source of texts is a split of a task, and no file."""
     return name.startswith((TASK_PREFIX, PROMPT_PREFIX))
@@ -139,10 +152,14 @@ def _holds(text: str, beginnings: dict[str, list[str]]) -> bool:
 
 
 def _examples(name: str, data_dir: Path | str | None, size: int | None = None) -> Iterator[tuple[TaskSpec, Example]]:
-    task_name, slash, split = name.removeprefix(TASK_PREFIX).removeprefix(PROMPT_PREFIX).rpartition("/")
+    """Load what is named by ``NAME/SPLIT``, with or without one of the prefixes."""
+    prefix = next((prefix for prefix in (TASK_PREFIX, PROMPT_PREFIX) if name.startswith(prefix)), "")
+    task_name, slash, split = name.removeprefix(prefix).rpartition("/")
     if not slash:
-        raise InvalidInputError(f"texts {name!r} name no split; expected {TASK_PREFIX}NAME/SPLIT, e.g. {name}/train")
-    task = resize(resolve_task(task_name), split, size)
+        raise InvalidInputError(
+            f"{'texts' if prefix else 'exclude'} {name!r} name no split; expected {prefix}NAME/SPLIT, e.g. {name}/train"
+        )
+    task = sized(resolve_task(task_name), split, size)
     folder = resolve_data_dir(task_name, task, str(data_dir) if data_dir is not None else None)
     for example in load(task, split, folder).examples:
         yield task, example

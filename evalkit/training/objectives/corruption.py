@@ -65,6 +65,20 @@ def text_length(source_length: int, noise_rate: float, mean_span: float) -> int:
     return length
 
 
+def window_length(
+    source_length: int, target_length: int, noise_rate: float, mean_span: float, target: str = "spans"
+) -> int:
+    """Find the longest text whose corrupted source and whose target are no longer than wanted; see `text_length`.
+
+    >>> window_length(512, 512, 0.15, 3.0), window_length(256, 256, 0.15, 3.0, "text")
+    (568, 255)
+    """
+    length = text_length(source_length, noise_rate, mean_span)
+    while corrupted_lengths(length, noise_rate, mean_span, target)[1] > target_length:
+        length -= 1
+    return length
+
+
 def noise_mask(length: int, noise_rate: float, mean_span: float, generator: torch.Generator) -> Tensor:
     """Draw which tokens are taken out, `(length,)`: spans of random lengths, the first token left and the last one taken.
 

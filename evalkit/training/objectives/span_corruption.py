@@ -22,7 +22,7 @@ from evalkit.training.objectives.corruption import (
     noise_mask,
     sentinel_ids,
     span_counts,
-    text_length,
+    window_length,
 )
 from evalkit.training.objectives.pairs import end_of_target, pair_batch, pair_loss, start_of_target
 from evalkit.training.recipe_objectives import SpanCorruptionOptions
@@ -50,9 +50,8 @@ class SpanCorruption:
         self._options = options
         self._rates = (options.noise_rate, options.mean_span)
         self._end, self._start = end_of_target(tokenizer), start_of_target(tokenizer, config)
-        length = text_length(min(options.max_length or config.max_length, config.max_length), *self._rates)
-        while self._lengths(length)[1] > config.max_length:
-            length -= 1
+        longest = min(options.max_length or config.max_length, config.max_length)
+        length = window_length(longest, config.max_length, *self._rates, options.target)
         self._sentinels = sentinel_ids(tokenizer, span_counts(length, *self._rates)[1])
         self._texts = [torch.tensor(ids, dtype=torch.int32) for ids in tokenizer.ids_of_each(list(texts)) if ids]
         self._windows = [

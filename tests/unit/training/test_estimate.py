@@ -1,5 +1,7 @@
 """What a recipe costs: parameters of the model that is built, tokens that are read, operations that torch counts."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
@@ -74,6 +76,20 @@ def test_published_recipes_have_the_published_numbers(name: str, parameters: int
     assert cost.tokens == tokens
     assert cost.flops > 3 * cost.parameters_non_embedding * cost.tokens
     assert "the data is not at hand" in cost.note
+
+
+def test_a_text_that_is_written_again_is_half_of_what_a_t5_reads():
+    recipe = find_recipe("t5-small")
+    config = new_model(
+        replace(recipe.model, size=None, width=16, layers=1, heads=2, ff_width=16, max_length=64),
+        64,
+        Head(),
+        0,
+        torch.device("cpu"),
+    ).config
+    whole = replace(recipe, objective=replace(recipe.objective, target="text"))
+    # Of 190 tokens 90 are source and 100 target: all decoder layers and the head see them, where spans are a fifth.
+    assert flops_per_token(whole, config, 100) > 1.2 * flops_per_token(recipe, config, 100)
 
 
 def test_a_recipe_that_starts_from_a_checkpoint_says_that_its_size_decides():

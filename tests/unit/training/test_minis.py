@@ -102,6 +102,21 @@ def test_a_leak_always_ends_with_1_and_a_missed_target_where_that_is_asked_for(s
     assert demo.exit_code([f"| m | {shown} |"], is_fine, is_strict) == code
 
 
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_the_reason_of_the_first_failure_is_what_is_said(jobs, monkeypatch):
+    def run(self, *words):
+        if self._is_stopped:
+            raise SystemExit(1)
+        if demo.START in words:
+            self.stop()
+            raise SystemExit("evalkit train --recipe t5-mini ended with code 2")
+        return '{"runs": [{}]}', 0.0
+
+    monkeypatch.setattr(demo.Commands, "run", run)
+    with pytest.raises(SystemExit, match="t5-mini ended with code 2"):
+        demo.collect([0], jobs)
+
+
 def test_the_first_job_that_fails_ends_the_others():
     commands = demo.Commands()
     with pytest.raises(SystemExit, match="ended with code 2"):

@@ -74,6 +74,24 @@ def test_the_prompts_of_a_task_can_be_texts_each_with_its_answer(folder):
     assert len(texts(folder, texts=("prompt:mini_qa/train", "prompt:mini_lm/train", "a.txt"), size=30)) == 30 + 30 + 4
     with pytest.raises(InvalidInputError, match=r"size is for embedded tasks.*limit"):
         texts(folder, texts=("a.txt",), size=30)
+    with pytest.raises(InvalidInputError, match=r"size is for embedded tasks, and 'squad' has a fixed data set"):
+        texts(folder, texts=("prompt:squad/train",), size=30)
+    with pytest.raises(InvalidInputError, match=r"'prompt:mini_qa' name no split; expected prompt:NAME/SPLIT"):
+        texts(folder, texts=("prompt:mini_qa",))
+    with pytest.raises(InvalidInputError, match=r"exclude 'mini_qa' name no split; expected NAME/SPLIT"):
+        texts(folder, texts=("a.txt",), exclude=("mini_qa",))
+    with pytest.raises(InvalidInputError, match="unknown task 'prompt:mini_qa'"):
+        texts(folder, texts=("task:prompt:mini_qa/train",))
+    with pytest.raises(InvalidInputError, match="size is 100000000; expected"):
+        DataSection(texts=("prompt:mini_qa/train",), size=100_000_000)
+
+
+def test_a_part_that_is_held_out_is_one_of_the_same_number_of_examples(folder):
+    section = DataSection(texts=("task:mini_lm/train",), size=3000, part=(0.0, 0.9))
+    trained = open_training(section, None, folder)
+    held_out = open_heldout(EvaluateSection(part=(0.9, 1.0)), section, None, folder)
+    assert (len(trained), len(held_out)) == (2700, 300)
+    assert shared_texts(trained, held_out) == 0
 
 
 def test_texts_that_hold_one_that_is_measured_are_left_out_blanks_aside(folder):

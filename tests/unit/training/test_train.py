@@ -119,9 +119,11 @@ def test_a_recipe_says_how_many_threads_and_leaves_them_as_they_were(recipe, lin
         run(recipe("threads=1", "steps=2"), lines, "one")
         run(recipe("steps=2"), lines, "all")
         assert torch.get_num_threads() == 2
+        monkeypatch.setattr(os, "cpu_count", lambda: 2)
+        run(recipe("threads=3000000000", "steps=1"), lines, "most")
     finally:
         torch.set_num_threads(before)
-    assert used == [1, 1, 2, 2]
+    assert used == [1, 1, 2, 2, 2]
 
 
 def test_few_kernels_are_kept_unless_the_user_says_how_many(recipe, lines, monkeypatch):
