@@ -133,6 +133,9 @@ def describe_recipe(name: str, data_dir: str | None) -> dict[str, Any]:
     """Everything that a recipe decides, and what it costs on this machine."""
     from dataclasses import asdict
 
+    from evalkit.training.processor import prepare_processor
+
+    prepare_processor()  # before torch is imported: steps are timed as they are trained
     from evalkit.training.estimate import estimate_cost
     from evalkit.training.recipe_file import find_recipe
     from evalkit.training.reporting import shown_count, shown_time

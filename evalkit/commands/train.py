@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -43,9 +42,9 @@ def command(
     from evalkit.training.recipe_file import find_recipe
 
     wanted = find_recipe(recipe, overrides)  # before torch is imported: a misspelt key is answered at once
-    # Threads that wait by spinning take the processor from whoever else works on the machine, themselves among them: a small
-    # model then trains several times slower. Read once, when torch is loaded.
-    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    from evalkit.training.processor import prepare_processor
+
+    prepare_processor()  # before torch is imported, too
     from evalkit.stopping import stop_on_signals
     from evalkit.training.train import TrainOptions, train
 

@@ -26,7 +26,7 @@ from evalkit.training.lora import add_lora, has_lora, merged_state
 from evalkit.training.objectives import build_objective, card_details, head_for, train_tokenizer
 from evalkit.training.parallel import Processes, joined_processes
 from evalkit.training.precision import faster_is_bf16
-from evalkit.training.processor import keep_few_kernels, limited_threads
+from evalkit.training.processor import limited_threads, prepare_processor
 from evalkit.training.recipe import Recipe
 from evalkit.training.recipe_file import recipe_digest
 from evalkit.training.reporting import ProgressLine, read_metrics
@@ -94,7 +94,7 @@ def train(recipe: Recipe, options: TrainOptions) -> Trained | None:
     if options.task is not None:
         recipe = replace(recipe, data=replace(recipe.data, task=options.task, texts=()))
     folder = TrainingFolder(options.out)
-    keep_few_kernels()
+    prepare_processor()
     with joined_processes(find_device(options.device)) as (processes, device):
         if processes.is_first:
             folder.check_free()

@@ -127,7 +127,8 @@ def test_a_recipe_says_how_many_threads_and_leaves_them_as_they_were(recipe, lin
 
 
 def test_few_kernels_are_kept_unless_the_user_says_how_many(recipe, lines, monkeypatch):
-    monkeypatch.delenv("ONEDNN_PRIMITIVE_CACHE_CAPACITY", raising=False)
+    monkeypatch.setenv("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "")  # so that it is as before afterwards
+    monkeypatch.delenv("ONEDNN_PRIMITIVE_CACHE_CAPACITY")
     run(recipe("steps=1"), lines, "one")
     assert os.environ["ONEDNN_PRIMITIVE_CACHE_CAPACITY"] == "16"
     monkeypatch.setenv("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "200")
