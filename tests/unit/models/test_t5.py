@@ -6,11 +6,12 @@ import pytest
 import torch
 import transformers
 from torch.nn import functional
+from torch.nn.attention import SDPBackend, sdpa_kernel
 from transformers.models.t5.modeling_t5 import T5Attention as TheirAttention
 
 from evalkit.checkpoints.huggingface import to_huggingface, to_ours
 from evalkit_models.t5 import T5, T5Config, shift_right
-from evalkit_models.t5_attention import relative_buckets
+from evalkit_models.t5_attention import T5Attention, relative_buckets
 
 VOCABULARY, MAXIMUM = 31, 40
 """Lengths reach beyond the distance (16 of the tests' 32) from which one bucket holds all."""
@@ -311,3 +312,31 @@ def test_impossible_t5_is_refused(change, problem):
     shape = {"vocab_size": 9, "max_length": 4, "width": 8, "head_width": 4, "layers": 1, "decoder_layers": 1}
     with pytest.raises(ValueError, match=problem):
         T5Config(**{**shape, "heads": 2, "ff_width": 8, **change})
+
+
+@pytest.mark.parametrize("dropout", [0.0, 0.4])
+@pytest.mark.parametrize("has_padding", [False, True])
+def test_attention_under_a_learned_bias_is_that_of_torch_to_the_bit(dropout: float, has_padding: bool):
+    torch.manual_seed(0)
+    attention = T5Attention(32, heads=4, head_width=8, dropout=dropout).train()
+    table = torch.randn(1, 4, 11, 11)
+    hidden = torch.zeros(3, 1, 1, 11, dtype=torch.bool)
+    hidden[1, ..., 6:] = has_padding
+    results = []
+    for is_learned in (True, False):
+        x, bias = torch.randn(3, 11, 32, generator=torch.Generator().manual_seed(1)), table.clone()
+        x.requires_grad_(True)
+        bias.requires_grad_(True)
+        masked = bias.masked_fill(hidden, float("-inf"))
+        torch.manual_seed(2)
+        if is_learned:
+            mixed = attention(x, masked)
+        else:
+            q, k, v = (part.view(3, 11, 4, 8).transpose(1, 2) for part in attention.qkv(x).chunk(3, dim=-1))
+            with sdpa_kernel(SDPBackend.MATH):
+                heads = functional.scaled_dot_product_attention(q, k, v, masked, dropout, scale=1.0)
+            mixed = attention.out(heads.transpose(1, 2).flatten(2))
+        mixed.square().sum().backward()
+        results.append((mixed.detach(), x.grad, bias.grad))
+    for ours, theirs in zip(*results, strict=True):
+        assert torch.equal(ours, theirs)
