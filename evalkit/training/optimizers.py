@@ -6,7 +6,7 @@ small training needs to start; so AdamW calls its function here.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, MutableMapping
+from collections.abc import Container, Iterable, Mapping, MutableMapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from torch.optim.adamw import adamw
 
 from evalkit.errors import MissingResourceError
+from evalkit.training.muon import Muon, matrices_of
 from evalkit.training.parallel import like
 from evalkit.training.recipe import OptimizerSection
 
@@ -44,14 +45,17 @@ class ParameterGroup:
     """Their decay."""
 
 
-def parameter_groups(model: nn.Module, weight_decay: float) -> list[ParameterGroup]:
+def parameter_groups(
+    model: nn.Module, weight_decay: float, without: Container[nn.Parameter] = frozenset()
+) -> list[ParameterGroup]:
     """Split what is trained into matrices, which decay, and the rest: biases and the weights of norms, which do not.
 
     Args:
         model: The model; parameters that need no gradient are left out.
         weight_decay: The decay of the first group.
+        without: Other parameters to leave out.
     """
-    trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    trained = [parameter for parameter in model.parameters() if parameter.requires_grad and parameter not in without]
     return [
         ParameterGroup([parameter for parameter in trained if parameter.dim() >= 2], weight_decay),
         ParameterGroup([parameter for parameter in trained if parameter.dim() < 2], 0.0),
@@ -69,11 +73,13 @@ def build_optimizer(model: nn.Module, section: OptimizerSection, *, is_sharded: 
     Raises:
         MissingResourceError: The installed torch does not have it.
     """
-    groups = parameter_groups(model, section.weight_decay)
     if section.kind == "adafactor":
-        return Adafactor(groups)
+        return Adafactor(parameter_groups(model, section.weight_decay))
+    matrices = matrices_of(model) if section.kind == "muon" else []
+    groups = parameter_groups(model, section.weight_decay, {matrix.parameter for matrix in matrices})
     is_fused = not is_sharded and next(model.parameters()).device.type in ("cpu", "cuda")
-    return AdamW(groups, section, is_fused=is_fused)
+    adamw_rule = AdamW(groups, section, is_fused=is_fused)
+    return Muon(matrices, adamw_rule, section) if section.kind == "muon" else adamw_rule
 
 
 class AdamW:

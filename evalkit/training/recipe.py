@@ -17,7 +17,7 @@ FAMILIES = ("gpt", "decoder", "bert", "t5")
 TOKENIZERS = ("bpe", "wordpiece", "unigram", "characters", "folder")
 SCHEDULES = ("cosine", "linear", "wsd", "constant")
 PRECISIONS = ("float32", "bf16", "auto")
-OPTIMIZERS = ("adamw", "adafactor")
+OPTIMIZERS = ("adamw", "adafactor", "muon")
 MOST_GENERATED = 10_000_000
 """Examples of an embedded task that a recipe may ask for: they are all in memory."""
 DOCUMENTS = ("line", "paragraph", "file")
@@ -187,13 +187,18 @@ class OptimizerSection:
     """Highest learning rate."""
     kind: str = "adamw"
     """``adamw``; or ``adafactor``, as T5 was trained with: steps are scaled to the size of the weights, the rate is the smaller
-    of `lr` and 1 / sqrt(step), and neither betas nor `eps` are read."""
+    of `lr` and 1 / sqrt(step), and neither betas nor `eps` are read; or ``muon``, which steps the matrices of the blocks along
+    their orthogonalised momentum, and all else as ``adamw``."""
     beta1: float = 0.9
     """Decay of the mean of gradients."""
     beta2: float = 0.999
     """Decay of the mean of their squares."""
     eps: float = 1e-8
     """What is added to the root of the mean of squares."""
+    momentum: float = 0.95
+    """Decay of the mean of gradients of the matrices that ``muon`` steps."""
+    adamw_lr: float | None = None
+    """With ``muon`` only: highest learning rate of embeddings, heads, norms and biases; None for `lr`."""
     weight_decay: float = 0.01
     """Decoupled decay of weight matrices and embeddings; norms and biases have none."""
     clip: float = 1.0
@@ -205,8 +210,14 @@ class OptimizerSection:
         check_range("[optimizer] beta1", self.beta1, 0.0, 0.999999)
         check_range("[optimizer] beta2", self.beta2, 0.0, 0.999999)
         check_range("[optimizer] eps", self.eps, 0.0, _INFINITY, is_open=True)
+        check_range("[optimizer] momentum", self.momentum, 0.0, 0.999999)
+        check_range("[optimizer] adamw_lr", self.adamw_lr, 0.0, _INFINITY, is_open=True)
         check_range("[optimizer] weight_decay", self.weight_decay, 0.0, _INFINITY)
         check_range("[optimizer] clip", self.clip, 0.0, _INFINITY)
+        if self.adamw_lr is not None and self.kind != "muon":
+            raise InvalidInputError(
+                f"[optimizer] adamw_lr goes with kind 'muon', found kind {self.kind!r}; give lr only"
+            )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -374,9 +385,9 @@ class Recipe:
     def __post_init__(self) -> None:
         check_choice("precision", self.precision, PRECISIONS)
         check_choice("parallel", self.parallel, PARALLEL)
-        if self.parallel == "fsdp" and self.optimizer.kind == "adafactor":
+        if self.parallel == "fsdp" and self.optimizer.kind != "adamw":
             raise InvalidInputError(
-                "parallel 'fsdp' shards parameters, which 'adafactor' cannot step; use 'ddp' or 'adamw'"
+                f"parallel 'fsdp' shards parameters, which {self.optimizer.kind!r} cannot step; use 'ddp' or 'adamw'"
             )
         if (self.steps is None) == (self.epochs is None):
             raise InvalidInputError("a recipe takes one of steps and epochs")

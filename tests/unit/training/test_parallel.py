@@ -58,13 +58,15 @@ def losses(folder: Path) -> list[float]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["ddp", "fsdp"])
-def test_two_processes_have_the_losses_of_one_with_the_same_batch(tiny_recipe, recipe, lines, kind: str):
+@pytest.mark.parametrize(("kind", "optimizer"), [("ddp", "adamw"), ("ddp", "muon"), ("fsdp", "adamw")])
+def test_two_processes_have_the_losses_of_one_with_the_same_batch(
+    tiny_recipe, recipe, lines, kind: str, optimizer: str
+):
     (lines / "tiny.toml").write_text(tiny_recipe, encoding="utf-8")
     # The pieces of a batch are the same for two processes as for two steps of accumulation, and so is their dropout.
     options = TrainOptions(out=lines / "one", data_dir=str(lines), device="cpu", is_quiet=True)
-    train(recipe("batch.accumulate=2"), options)
-    train_together(lines, "two", f"parallel={kind}")
+    train(recipe("batch.accumulate=2", f"optimizer.kind={optimizer}"), options)
+    train_together(lines, "two", f"parallel={kind}", f"optimizer.kind={optimizer}")
     assert losses(lines / "two") == pytest.approx(losses(lines / "one"), abs=1e-5)
     one, two = (load_checkpoint(lines / out).model.state_dict() for out in ("one", "two"))
     for name, tensor in one.items():

@@ -16,7 +16,7 @@ from evalkit.checkpoints import load_checkpoint
 from evalkit.errors import EvalkitError, IncompleteError, InvalidInputError, StoppedError
 from evalkit.stopping import Stop
 from evalkit.training import loop
-from evalkit.training.recipe import Recipe
+from evalkit.training.recipe import OPTIMIZERS, Recipe
 from evalkit.training.stepping import Stepped, Stepper
 from evalkit.training.train import Trained, TrainOptions, train
 
@@ -82,16 +82,18 @@ def test_the_loss_falls_and_the_first_one_is_that_of_a_guess(recipe, lines):
     assert losses[-1] < 0.5 * losses[0]
 
 
+@pytest.mark.parametrize("optimizer", OPTIMIZERS)
 @pytest.mark.parametrize("looks", range(0, 22, 3))
-def test_a_training_that_is_stopped_anywhere_ends_with_the_same_weights(recipe, lines, looks: int):
-    run(recipe(), lines, "whole")
+def test_a_training_that_is_stopped_anywhere_ends_with_the_same_weights(recipe, lines, looks: int, optimizer: str):
+    one = recipe(f"optimizer.kind={optimizer}")
+    run(one, lines, "whole")
     with pytest.raises(StoppedError, match="the same command goes on from there"):
-        run(recipe(), lines, "parts", StopAfter(looks))
+        run(one, lines, "parts", StopAfter(looks))
     # An evaluation looks a few times and is done again where it was broken off, so a stop must not come sooner.
     with suppress(StoppedError):
-        run(recipe(), lines, "parts", StopAfter(looks % 5 + 8))
-    again = run(recipe(), lines, "parts")
-    assert again.tokens_seen == run(recipe(), lines, "whole").tokens_seen
+        run(one, lines, "parts", StopAfter(looks % 5 + 8))
+    again = run(one, lines, "parts")
+    assert again.tokens_seen == run(one, lines, "whole").tokens_seen
     assert_same_weights(lines, "whole", "parts")
     metrics = [(lines / out / "metrics.jsonl").read_text().splitlines() for out in ("whole", "parts")]
     told = [[json.loads(line).get("loss_nats") for line in one] for one in metrics]
