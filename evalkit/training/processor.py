@@ -1,12 +1,19 @@
-"""How a training uses a CPU: threads, and the memory of kernels. Does not load torch by itself."""
+"""How a training uses a CPU: threads, the memory of kernels, and memory that is freed. Does not load torch by itself."""
 
 from __future__ import annotations
 
+import ctypes
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 _CACHED_KERNELS = 16
+_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
+"""Numbers that glibc's mallopt(3) knows its parameters by."""
+_LARGEST_FROM_HEAP = 32 << 20
+"""Bytes; glibc takes no more."""
+_MOST_KEPT = 256 << 20
+"""Bytes."""
 
 
 @contextmanager
@@ -35,3 +42,18 @@ def prepare_processor() -> None:
     """
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", str(_CACHED_KERNELS))
+    _keep_freed_memory()
+
+
+def _keep_freed_memory() -> None:
+    """Let glibc keep up to 256 MB that are free, unless the environment says how it allocates; other libraries are left alone.
+
+    It gives back what lies free at the end of the heap, and the pages of large tensors whenever one is freed. A step frees and
+    asks for the same ones again, and the kernel clears each page anew: 3,100 in a step of t5-mini, a tenth of its time.
+    """
+    if any(name.startswith("MALLOC_") for name in os.environ):
+        return
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if os.name == "posix" else None
+    if mallopt is not None:
+        mallopt(_MMAP_THRESHOLD, _LARGEST_FROM_HEAP)
+        mallopt(_TRIM_THRESHOLD, _MOST_KEPT)
