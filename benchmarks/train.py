@@ -4,8 +4,8 @@
 
 All sides start from the same weights and read the same tokens; the losses of the first steps are compared before anything is
 timed. The plain loop does what nanoGPT does on a CPU: logits of the model, a mean cross-entropy, gradients clipped to 1, torch's
-AdamW as it comes. The Trainer (needs transformers and accelerate) has everything but training switched off. In the row of short
-texts evalkit packs several into a sequence while the plain loop pads each. Times are processor seconds of one thread.
+AdamW as it comes. The Trainer (needs transformers and accelerate) has everything but training switched off. In the rows of short
+texts evalkit packs several into a sequence while the others pad each. Times are processor seconds of one thread.
 """
 
 import argparse
@@ -74,6 +74,7 @@ ROWS = (
     Row("short texts, packed", "plain loop", None, is_short=True),
     Row("float32", "transformers Trainer", 1.3),
     Row("bf16 autocast", "transformers Trainer", 1.3, is_bf16=True),
+    Row("short texts, packed", "transformers Trainer", None, is_short=True),
 )
 
 Side = Callable[[Sequence[Any], int], list[float]]
@@ -149,7 +150,7 @@ def trainer_side(model: GPT, objective: CausalLm, row: Row) -> Side:
         with tempfile.TemporaryDirectory() as folder:
             arguments = transformers.TrainingArguments(
                 output_dir=folder,
-                per_device_train_batch_size=row.batch,
+                per_device_train_batch_size=len(batches[0][0]),
                 max_steps=len(batches),
                 learning_rate=RATE,
                 weight_decay=DECAY,
