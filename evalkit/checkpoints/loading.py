@@ -177,6 +177,14 @@ def _read_model(
         raise error if isinstance(error, DataError) else DataError(folder, str(error)) from error
 
 
+def _why_none(folder: Path) -> str:
+    if not folder.exists():
+        return f"there is no such folder; name one with {CONFIG}, weights and a tokenizer"
+    if (folder / "training").is_dir():
+        return "its training has not ended; run the same evalkit train command again, which goes on"
+    return f"it has no {CONFIG}"
+
+
 def load_checkpoint(
     path: Path | str, device: torch.device | str = "cpu", dtype: torch.dtype | None = None
 ) -> Checkpoint:
@@ -197,7 +205,7 @@ def load_checkpoint(
     """
     folder = Path(path)
     if not (folder / CONFIG).is_file():
-        raise MissingResourceError(f"{folder} is no checkpoint: it has no {CONFIG}")
+        raise MissingResourceError(f"{folder} is no checkpoint: {_why_none(folder)}")
     settings = read_object(folder / CONFIG)
     card = read_card(folder)
     tokenizer = load_tokenizer(folder)

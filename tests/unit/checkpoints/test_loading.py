@@ -142,7 +142,10 @@ def test_settings_that_are_no_json_object_are_refused(folder, content):
 
 
 def test_what_is_not_there_is_named(folder, tmp_path):
-    assert "is no checkpoint" in problem_of(tmp_path / "nowhere", MissingResourceError)
+    assert "is no checkpoint: there is no such folder" in problem_of(tmp_path / "nowhere", MissingResourceError)
+    (tmp_path / "begun" / "training").mkdir(parents=True)
+    assert "its training has not ended" in problem_of(tmp_path / "begun", MissingResourceError)
+    assert "it has no config.json" in problem_of(tmp_path, MissingResourceError)
     found = folder()
     (found / "tokenizer.json").rename(found / "kept.json")
     assert "has no tokenizer" in problem_of(found, MissingResourceError)
