@@ -17,7 +17,7 @@ from evalkit.stopping import Stop
 from evalkit.training.batches import Batches, Position
 from evalkit.training.evaluation import STOPPED, Evaluation, Evaluator, best_of
 from evalkit.training.folder import TrainingFolder
-from evalkit.training.parallel import Processes
+from evalkit.training.parallel import Processes, local
 from evalkit.training.recipe import Recipe
 from evalkit.training.reporting import MetricsFile, ProgressLine
 from evalkit.training.schedules import rate_share
@@ -123,6 +123,7 @@ class Loop:
         is_last = step >= t.steps
         if section is None:
             if is_last:
+                self._check_weights()
                 self._keep_checkpoint()
             return is_last
         is_due = is_last or (section.every is not None and step > 0 and step % section.every == 0)
@@ -136,7 +137,9 @@ class Loop:
         rate = t.recipe.optimizer.lr * rate_share(t.recipe.schedule, number, t.steps)
         stepped = t.stepper.step(places, number, rate)
         if not stepped.is_finite:
-            raise self._diverged(f"the loss is {stepped.loss_nats} and its gradient {stepped.gradient_norm}")
+            raise self._diverged(
+                f"the loss is {stepped.loss_nats} and its gradient {stepped.gradient_norm}", number + 1, is_taken=False
+            )
         first, recent = self._smoothed(stepped.loss_nats, number)
         self._progress = replace(
             self._progress,
@@ -149,7 +152,9 @@ class Loop:
             recent_loss_nats=recent,
         )
         if number >= _FIRST_STEPS and recent > _EXPLODED * first + _EXPLODED_NATS:
-            raise self._diverged(f"the loss exploded: {recent:.3f} nats a target, {first:.3f} in the first steps")
+            raise self._diverged(
+                f"the loss exploded: {recent:.3f} nats a target, {first:.3f} in the first steps", number + 1
+            )
         self._tell(stepped, rate, metrics)
 
     def _smoothed(self, loss: float, number: int) -> tuple[float, float]:
@@ -191,6 +196,7 @@ class Loop:
     def _evaluate(self, metrics: MetricsFile | None) -> None:
         """Measure the model, and keep it if it is the best so far."""
         t = self._t
+        self._check_weights()
         model = t.whole_model()
         found: Evaluation | None = None
         if t.processes.is_first:
@@ -226,6 +232,16 @@ class Loop:
         best = best_of(self._evaluations)
         return len(self._evaluations) - 1 - self._evaluations.index(best) if best is not None else 0
 
+    def _has_finite_weights(self) -> bool:
+        """Whether all weights are finite, in all processes."""
+        t = self._t
+        mine = (local(parameter).isfinite().all() for parameter in t.stepper.model.parameters())
+        return t.processes.highest(int(not all(mine)), t.stepper.device) == 0
+
+    def _check_weights(self) -> None:
+        if not self._has_finite_weights():
+            raise self._diverged("the weights are not finite any more", self._progress.step)
+
     def _keep_checkpoint(self) -> None:
         model = self._t.whole_model()
         if self._t.processes.is_first:
@@ -253,15 +269,15 @@ class Loop:
         t.processes.wait()
         self._saved_at = time.monotonic()
 
-    def _diverged(self, problem: str) -> IncompleteError:
+    def _diverged(self, problem: str, at: int, *, is_taken: bool = True) -> IncompleteError:
+        """Say what went wrong in a step, and which checkpoint is left; a step that was not taken left good weights."""
         t, step = self._t, self._progress.step
         best = best_of(self._evaluations)
         good = f"{t.folder.checkpoint} holds the checkpoint of step {best.step}" if best is not None else ""
-        if best is None and step > 0 and t.recipe.parallel == "ddp" and problem.startswith("the loss is"):
-            # The step was not taken, so the weights are those of the step before.
+        if best is None and step > 0 and t.recipe.parallel == "ddp" and not is_taken and self._has_finite_weights():
             self._keep_checkpoint()
             good = f"{t.folder.checkpoint} holds the checkpoint of step {step}"
         return IncompleteError(
-            f"step {step + 1}: {problem}; {good or 'no checkpoint had been written yet'}: lower optimizer.lr or optimizer.clip,"
+            f"step {at}: {problem}; {good or 'no checkpoint had been written yet'}: lower optimizer.lr or optimizer.clip,"
             " lengthen schedule.warmup, and train into another --out"
         )

@@ -21,6 +21,7 @@ _COEFFICIENTS = (3.4445, -4.7750, 2.0315)
 _ITERATIONS = 5
 _SMALLEST_NORM = 1e-7
 _UPDATE_RMS = 0.2
+_MOMENTUM = 0.95
 _LARGEST_STACK = 1 << 24
 """Numbers that are made orthogonal at once, 64 MB in float32."""
 
@@ -89,7 +90,9 @@ def orthogonalised(matrices: Tensor) -> Tensor:
 class Muon:
     """Muon with Nesterov momentum, and another rule for the parameters that are no matrices of blocks.
 
-    An update has a root mean square of 0.2, about that of AdamW's, so that rates and decay for AdamW are a good beginning.
+    An update whose singular values were all 1 would have a root mean square of 0.2, about that of AdamW's, so that rates and
+    decay for AdamW are a good beginning. Making matrices orthogonal costs 20 to 30 operations a weight and unit of width, the
+    arithmetic of training on about 4 tokens for each unit; each process does all of it.
 
     Args:
         matrices: What is stepped here.
@@ -105,6 +108,7 @@ class Muon:
         self._matrices = {matrix.parameter: matrix for matrix in matrices}
         self._rest = rest
         self._section = section
+        self._momentum = _MOMENTUM if section.momentum is None else section.momentum
         self._rest_share = 1.0 if section.adamw_lr is None else section.adamw_lr / section.lr
 
     @torch.no_grad()
@@ -123,13 +127,13 @@ class Muon:
 
     def _parts(self, scale: float) -> Iterator[tuple[Tensor, Tensor]]:
         """Each single matrix and its momentum, both turned so that they are not higher than wide; the gradients are used up."""
-        share = self._section.momentum
+        share = self._momentum
         for parameter, matrix in self._matrices.items():
             if parameter.grad is None:
                 continue
             gradient = parameter.grad.mul_(scale)
             momentum = self._momentum_of(parameter).lerp_(gradient, 1.0 - share)
-            ahead = gradient.lerp(momentum, share)
+            ahead = gradient.lerp_(momentum, share)
             if parameter.device.type == "cuda":
                 ahead = ahead.bfloat16()
             for weight, update in zip(

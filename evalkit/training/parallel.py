@@ -143,6 +143,12 @@ def whole(tensor: Tensor) -> Tensor:
     return gathered.detach()
 
 
+def local(tensor: Tensor) -> Tensor:
+    """What this process holds of a tensor that may be sharded."""
+    held: Tensor = cast(Any, tensor).to_local() if hasattr(tensor, "to_local") else tensor
+    return held.detach()
+
+
 def like(values: Tensor, example: Tensor) -> Tensor:
     """Lay values out as an example is: on its device, sharded as it is."""
     if hasattr(example, "device_mesh"):

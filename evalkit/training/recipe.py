@@ -45,9 +45,9 @@ def check_range(what: str, value: float | None, low: float, high: float, *, is_o
     """
     if value is None or (low < value <= high) or (value == low and not is_open):
         return
-    least = f"above {low:g}" if is_open else f"at least {low:g}"
+    least = f"a number above {low:g}" if is_open else f"a number of at least {low:g}"
     most = "" if high == float("inf") else f" and at most {high:g}"
-    raise InvalidInputError(f"{what} is {value!r}; expected a number of {least}{most}")
+    raise InvalidInputError(f"{what} is {value!r}; expected {least}{most}")
 
 
 _INFINITY = float("inf")
@@ -195,8 +195,8 @@ class OptimizerSection:
     """Decay of the mean of their squares."""
     eps: float = 1e-8
     """What is added to the root of the mean of squares."""
-    momentum: float = 0.95
-    """Decay of the mean of gradients of the matrices that ``muon`` steps."""
+    momentum: float | None = None
+    """With ``muon`` only: decay of the mean of gradients of the matrices; None for 0.95."""
     adamw_lr: float | None = None
     """With ``muon`` only: highest learning rate of embeddings, heads, norms and biases; None for `lr`."""
     weight_decay: float = 0.01
@@ -214,10 +214,12 @@ class OptimizerSection:
         check_range("[optimizer] adamw_lr", self.adamw_lr, 0.0, _INFINITY, is_open=True)
         check_range("[optimizer] weight_decay", self.weight_decay, 0.0, _INFINITY)
         check_range("[optimizer] clip", self.clip, 0.0, _INFINITY)
-        if self.adamw_lr is not None and self.kind != "muon":
-            raise InvalidInputError(
-                f"[optimizer] adamw_lr goes with kind 'muon', found kind {self.kind!r}; give lr only"
-            )
+        for name in ("momentum", "adamw_lr"):
+            if getattr(self, name) is not None and self.kind != "muon":
+                raise InvalidInputError(
+                    f"[optimizer] {name} goes with kind 'muon', found kind {self.kind!r}; take it out, or set"
+                    f" optimizer.{name}= to nothing"
+                )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -253,7 +255,8 @@ class BatchSection:
     examples: int | None = None
     """Examples of a step, instead of tokens."""
     accumulate: int = 1
-    """In how many pieces a step is computed, over all processes; changes memory, not the result."""
+    """In how many pieces a step is computed, over all processes; changes memory, and of the result only
+    what is drawn for each piece: dropout, masks and where windows begin."""
     buckets: int = 32
     """Batches whose examples are sorted by length together before they are cut; 1 for examples in random order."""
 

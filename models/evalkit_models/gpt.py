@@ -218,8 +218,8 @@ class GPT(nn.Module):
 
     def head(self, hidden: Tensor) -> Tensor:
         """Turn hidden states `(..., D)` into logits `(..., V)`."""
-        table = self.tokens if self.output is None else self.output
-        return functional.linear(hidden, table.weight)
+        logits: Tensor = functional.linear(hidden, self.tokens.weight) if self.output is None else self.output(hidden)
+        return logits
 
     def forward(self, ids: Tensor, attention_mask: Tensor | None = None) -> Tensor:
         """Predict each next token.

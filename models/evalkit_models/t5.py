@@ -301,7 +301,8 @@ class T5(nn.Module):
         """Turn the decoder's hidden states `(..., D)` into logits `(..., V)`."""
         if self.output is None:
             return functional.linear(hidden * self.config.width**-0.5, self.tokens.weight)
-        return functional.linear(hidden, self.output.weight)
+        logits: Tensor = self.output(hidden)
+        return logits
 
     def decode(
         self,

@@ -192,10 +192,10 @@ def test_parameters_without_a_gradient_stay():
     assert all(torch.equal(parameter, before[name]) for name, parameter in model.named_parameters())
 
 
-def test_a_rate_for_adamw_belongs_to_muon():
-    with pytest.raises(
-        InvalidInputError, match=r"adamw_lr goes with kind 'muon', found kind 'adafactor'; give lr only"
-    ):
+def test_what_only_muon_reads_is_refused_elsewhere():
+    with pytest.raises(InvalidInputError, match=r"adamw_lr goes with kind 'muon', found kind 'adafactor'; take it out"):
         OptimizerSection(lr=0.1, kind="adafactor", adamw_lr=0.1)
+    with pytest.raises(InvalidInputError, match=r"momentum goes with kind 'muon', found kind 'adamw'"):
+        OptimizerSection(lr=0.1, momentum=0.9)
     with pytest.raises(InvalidInputError, match=r"\[optimizer\] momentum is 1\.5"):
         OptimizerSection(lr=0.1, kind="muon", momentum=1.5)

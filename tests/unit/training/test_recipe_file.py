@@ -45,7 +45,7 @@ def read(*overrides: str):
         ("objective.random_share=0.5", "are more than 1 together"),
         ("optimizer=", "[optimizer] is missing"),
         ("optimizer.lr=", "[optimizer] lr is missing"),
-        ("optimizer.lr=0.0", "[optimizer] lr is 0.0; expected a number of above 0"),
+        ("optimizer.lr=0.0", "[optimizer] lr is 0.0; expected a number above 0"),
         ("optimizer.lr=nan", "[optimizer] lr is nan; expected a finite number"),
         ("optimizer.lr='fast'", "[optimizer] lr is 'fast'; expected a finite number"),
         ("optimizer=3", "optimizer is 3; expected a table [optimizer]"),
