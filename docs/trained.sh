@@ -40,7 +40,8 @@ train --recipe gpt-small-lm
 measure --task tinyshakespeare --model checkpoints/gpt-small-lm --model baseline:all
 
 # Translation.
-train --recipe t5-small-mt --task tatoeba_zh_en --out checkpoints/t5-small-tatoeba --set epochs=8 --set batch.tokens=1536
+train --recipe t5-small-mt --task tatoeba_zh_en --out checkpoints/t5-small-tatoeba --set epochs=20 --set batch.tokens=2048 \
+  --set precision=bf16 --set optimizer.kind=muon --set optimizer.lr=5e-3 --set optimizer.adamw_lr=3e-2 --set optimizer.clip=0.5
 measure --task tatoeba_zh_en --model checkpoints/t5-small-tatoeba --model baseline:all
 train --recipe t5-small-mt --set epochs=8 --set batch.tokens=1536
 measure --task multi30k_de_en --model checkpoints/t5-small-mt --model baseline:all
