@@ -1,6 +1,7 @@
 """Low-rank updates: what is trained, what is read of a model in evaluation, and what is written in the end."""
 
 import copy
+from dataclasses import replace
 
 import pytest
 import torch
@@ -108,6 +109,19 @@ def test_dropout_before_the_update_is_for_training_only():
 def test_a_target_names_layers_by_their_last_parts():
     assert add(MODELS["gpt"](), targets=("attention.out",)) == ["blocks.0.attention.out", "blocks.1.attention.out"]
     assert len(add(MODELS["t5"](), targets=("q",))) == 2
+
+
+@pytest.mark.parametrize("family", ["gpt", "decoder", "t5"])
+def test_a_head_of_its_own_can_be_a_target(family):
+    plain = MODELS[family]()
+    model = type(plain)(replace(plain.config, tie_head=False))
+    assert add(model, targets=("output",)) == ["output"]
+    model.train()
+    outputs(model, family).square().sum().backward()
+    assert float(model.output.lora_up.grad.abs().max()) > 0
+    nn.init.normal_(model.output.lora_up)
+    unmerged = outputs(model, family)
+    torch.testing.assert_close(outputs(model.eval(), family), unmerged, atol=1e-5, rtol=1e-5)
 
 
 def test_an_unknown_target_is_one_line_with_the_nearest_name():

@@ -164,16 +164,22 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
 """
 
 
-def test_freed_memory_is_used_again_unless_the_user_says_how():
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"MALLOC_TRIM_THRESHOLD_": "131072", "MALLOC_MMAP_THRESHOLD_": "131072"},
+        {"GLIBC_TUNABLES": "glibc.malloc.trim_threshold=131072:glibc.malloc.mmap_threshold=131072"},
+    ],
+    ids=list,
+)
+def test_freed_memory_is_used_again_unless_the_user_says_how(told: dict[str, str]):
     if platform.libc_ver()[0] != "glibc":
         pytest.skip("only glibc is told how to allocate")
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("MALLOC_")}
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("MALLOC_", "GLIBC_"))}
+    environment = {**kept, "MALLOC_ARENA_MAX": "4"}
     faults = [
         int(subprocess.run([sys.executable, "-c", MEMORY], env=one, check=True, capture_output=True).stdout)
-        for one in (
-            environment,
-            {**environment, "MALLOC_TRIM_THRESHOLD_": "131072", "MALLOC_MMAP_THRESHOLD_": "131072"},
-        )
+        for one in (environment, {**environment, **told})
     ]
     # Fifty times 6 MB are 76,800 pages of 4 kB, which the kernel gives anew, or which are kept.
     assert faults[0] < 5_000 < 50_000 < faults[1]
@@ -301,6 +307,20 @@ def test_a_loss_that_becomes_nan_keeps_the_best_checkpoint(recipe, lines, monkey
     with pytest.raises(IncompleteError, match=r"step 10: the loss is nan.*holds the checkpoint of step 8"):
         run(recipe(), lines)
     assert load_checkpoint(lines / "out" / "training" / "checkpoint").card.steps == 8
+
+
+@pytest.mark.parametrize("overrides", [(), ("evaluate=",)], ids=["measured", "not measured"])
+def test_weights_that_are_not_finite_are_never_kept(recipe, lines, overrides: tuple[str, ...]):
+    far = recipe("steps=1", "schedule.warmup=0", "optimizer.lr=1e38", "optimizer.weight_decay=10.0", *overrides)
+    with pytest.raises(IncompleteError, match=r"step 1: the weights are not finite any more; no checkpoint had been"):
+        run(far, lines)
+    assert not list((lines / "out").rglob("model.safetensors"))
+
+
+def test_weights_that_are_not_finite_are_not_what_is_left_of_a_loss_that_is_not(recipe, lines):
+    with pytest.raises(IncompleteError, match=r"step 2: the loss is nan.*no checkpoint had been written yet"):
+        run(recipe("schedule.warmup=0", "optimizer.lr=1e38", "optimizer.weight_decay=10.0"), lines)
+    assert not (lines / "out" / "training" / "checkpoint").exists()
 
 
 def test_an_exploding_loss_stops(recipe, lines, monkeypatch):
