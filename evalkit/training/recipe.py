@@ -6,10 +6,10 @@ keys are their fields. What a section says about impossible values is said when 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from evalkit.errors import InvalidInputError, UnknownNameError
+from evalkit.errors import InvalidInputError
+from evalkit.training.recipe_checks import check_choice, check_part, check_range
 from evalkit.training.recipe_objectives import ObjectiveOptions
 
 FAMILIES = ("gpt", "decoder", "bert", "t5")
@@ -24,30 +24,6 @@ DOCUMENTS = ("line", "paragraph", "file")
 PARALLEL = ("ddp", "fsdp")
 KEPT = ("best", "last")
 LAYOUTS = ("evalkit", "huggingface")
-
-
-def check_choice(what: str, value: str, choices: Iterable[str]) -> None:
-    """Check that a value is one of a few.
-
-    Raises:
-        UnknownNameError: It is none of them; says the nearest.
-    """
-    known = tuple(choices)
-    if value not in known:
-        raise UnknownNameError(what, value, known)
-
-
-def check_range(what: str, value: float | None, low: float, high: float, *, is_open: bool = False) -> None:
-    """Check that a number lies in ``[low, high]``, or above `low` where that end is open; None is passed over.
-
-    Raises:
-        InvalidInputError: It lies outside.
-    """
-    if value is None or (low < value <= high) or (value == low and not is_open):
-        return
-    least = f"a number above {low:g}" if is_open else f"a number of at least {low:g}"
-    most = "" if high == float("inf") else f" and at most {high:g}"
-    raise InvalidInputError(f"{what} is {value!r}; expected {least}{most}")
 
 
 _INFINITY = float("inf")
@@ -131,16 +107,6 @@ class TokenizerSection:
             raise InvalidInputError(f"[tokenizer] kind is {self.kind!r} and folder {self.folder!r}; they go together")
         if (self.kind == "folder") == (self.vocab_size is not None):
             raise InvalidInputError("[tokenizer] vocab_size is for a kind that is trained, and needed there")
-
-
-def check_part(what: str, part: tuple[float, ...]) -> None:
-    """Check the two ends of a part of a split.
-
-    Raises:
-        InvalidInputError: They are not two fractions in order.
-    """
-    if len(part) != 2 or not 0.0 <= part[0] < part[1] <= 1.0:
-        raise InvalidInputError(f"{what} is {list(part)}; expected two fractions in order, such as [0.0, 0.9]")
 
 
 @dataclass(frozen=True, kw_only=True)
