@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -120,7 +119,9 @@ class Muon:
             by_shape[update.shape].append((weight, update))
         for shape, parts in by_shape.items():
             length = rate * _UPDATE_RMS * max(shape) ** 0.5
-            for some in _batched(parts, max(1, _LARGEST_STACK // max(1, shape.numel()))):
+            count = max(1, _LARGEST_STACK // max(1, shape.numel()))
+            for first in range(0, len(parts), count):
+                some = parts[first : first + count]
                 updates = orthogonalised(torch.stack([update for _, update in some]))
                 for (weight, _), update in zip(some, updates, strict=True):
                     weight.mul_(1.0 - rate * self._section.weight_decay).add_(update, alpha=-length)
@@ -153,9 +154,3 @@ class Muon:
         if parameter not in self.state:
             self.state[parameter] = {"momentum": torch.zeros_like(parameter)}
         return self.state[parameter]["momentum"]
-
-
-def _batched(parts: list[tuple[Tensor, Tensor]], count: int) -> Iterator[tuple[tuple[Tensor, Tensor], ...]]:
-    rest = iter(parts)
-    while some := tuple(itertools.islice(rest, count)):
-        yield some

@@ -11,6 +11,7 @@ from evalkit.stopping import Stop
 from evalkit.training.recipe import OPTIMIZERS
 from evalkit.training.recipe_file import read_recipe
 from evalkit.training.train import TrainOptions, train
+from tests.stopped import StopAfter
 
 RECIPE = """
 summary = "characters of lines"
@@ -42,19 +43,6 @@ every = 10
 part = [0.8, 1.0]
 """
 OBJECTIVES = {"gpt": "causal_lm", "decoder": "causal_lm", "bert": "masked_lm", "t5": "span_corruption"}
-
-
-class StopAfter(Stop):
-    """Asks to stop once it was looked at so many times."""
-
-    def __init__(self, looks):
-        super().__init__()
-        self._left = looks
-
-    @property
-    def is_asked(self):
-        self._left -= 1
-        return self._left < 0
 
 
 @pytest.fixture

@@ -21,6 +21,7 @@ from evalkit.training import loop
 from evalkit.training.recipe import OPTIMIZERS, Recipe
 from evalkit.training.stepping import Stepped, Stepper
 from evalkit.training.train import Trained, TrainOptions, train
+from tests.stopped import StopAfter
 
 
 def run(recipe: Recipe, lines: Path, out: str = "out", stop: Stop | None = None, **more) -> Trained:
@@ -41,19 +42,6 @@ def assert_same_weights(lines: Path, out: str, other: str):
     assert mine.keys() == theirs.keys()
     for name, tensor in mine.items():
         assert torch.equal(tensor, theirs[name]), name
-
-
-class StopAfter(Stop):
-    """Asks to stop once it was looked at so many times."""
-
-    def __init__(self, looks: int) -> None:
-        super().__init__()
-        self._left = looks
-
-    @property
-    def is_asked(self) -> bool:
-        self._left -= 1
-        return self._left < 0
 
 
 def test_a_training_leaves_a_checkpoint_metrics_and_a_curve(recipe, lines):
